@@ -468,14 +468,20 @@ impl Scheduler {
             self.responses[number as usize].is_whole = true;
             self.set_aside(number);
             let response = self.responses.remove(number as usize);
-            // Of what was broken off, no more is known than that it was long.
-            if let Some(gate) = &mut self.gate
-                && (end == End::Complete || response.is_long)
-            {
-                let received = Bytes(response.received);
-                self.lines.see(response.user, received.min(gate.sizes.long_from()));
-                gate.sizes.see(received);
-                gate.room.set_largest(gate.sizes.long_from());
+            if let Some(gate) = &mut self.gate {
+                let long_from = gate.sizes.long_from();
+                // Of what was broken off, no more is known than that it was long.
+                if end == End::Complete || response.is_long {
+                    let received = Bytes(response.received);
+                    self.lines.see(response.user, received.min(long_from));
+                    gate.sizes.see(received);
+                    gate.room.set_largest(gate.sizes.long_from());
+                } else if end == End::Broken {
+                    // Of what its user asks for, no more comes than its server could send.
+                    let sent = Bytes(response.edge.max(response.arrived));
+                    let sent = sent.max(gate.config.long_from).min(long_from);
+                    self.lines.see(response.user, sent);
+                }
             }
             if self.lines.finish(response.user) {
                 self.classes.remove_user(self.lines.group(response.class));

@@ -4,7 +4,9 @@
 //! behaviour: servers that fall silent or trickle, clients that abort, pause, open very many
 //! connections, or ask for next to nothing before they ask for much. Nobody may push a user
 //! who asks for large responses all the time below 0.8 of the share that their weight gives
-//! them among all users, and the link may not be used less than 90%. Others may be ahead of
+//! them among all users, and no more than 10% of the link may be left idle while somebody is
+//! kept waiting: a request, what has come of a response, or a server whose turn it is to send
+//! and whose receive buffer at the gateway is full. Others may be ahead of
 //! a user by what the link carries in a second, times the user's weight. So shares are
 //! measured over eight times as many seconds as all weights together, in which that is an
 //! eighth of what is due, and over at least a minute.
@@ -160,10 +162,11 @@ impl Response {
     }
 }
 
-/// The result: what each user has received since the warm-up, and the use of the link.
+/// The result: what each user has received since the warm-up, and the part of the link that
+/// was left idle while somebody was kept waiting.
 pub(crate) struct Outcome {
     pub(crate) received: Vec<u64>,
-    pub(crate) used: f64,
+    pub(crate) missed: f64,
     steps: u64,
 }
 
@@ -183,8 +186,10 @@ pub(crate) struct Model {
     queue: VecDeque<(u64, u64)>,
     queued: u64,
     credit: u64,
-    carried: u64,
     received: Vec<u64>,
+    carried: u64,
+    /// What the link could have carried while somebody was kept waiting, and did not.
+    missed: u64,
 }
 
 impl Model {
@@ -208,8 +213,9 @@ impl Model {
             queue: VecDeque::new(),
             queued: 0,
             credit: 0,
-            carried: 0,
             received: vec![0; users.len()],
+            carried: 0,
+            missed: 0,
             users,
         }
     }
@@ -307,6 +313,7 @@ impl Model {
 
     /// Servers send, in shares of a round trip.
     fn send(&mut self) {
+        let mut is_full = false;
         for (handle, response) in &mut self.responses {
             if self.step < response.begins {
                 continue;
@@ -315,7 +322,9 @@ impl Model {
             // At least a byte in a second.
             let pace = response.pace(round_trip).max(u64::from(self.step.is_multiple_of(200)));
             let open = (response.read + response.buffer).saturating_sub(response.sent);
-            let size = pace.min(open).min(response.size - response.sent);
+            let wanted = pace.min(response.size - response.sent);
+            let size = wanted.min(open);
+            is_full |= size < wanted;
             if (self.step - response.begins) % round_trip == round_trip - 1 {
                 response.window = (response.window * 2).min(10_000_000);
             }
@@ -332,6 +341,10 @@ impl Model {
                 self.queue.push_back((NOBODY, size));
                 self.queued += size;
             }
+        }
+        let is_held = || self.responses.values().any(|response| response.came > response.read);
+        if is_full || self.waiting.iter().any(|line| !line.is_empty()) || is_held() {
+            self.missed += self.rate.saturating_sub(self.queued);
         }
     }
 
@@ -424,10 +437,11 @@ impl Model {
         let measured = (8 * weight).max(60);
         let warm_up = WARM_UP.0 / STEP.0;
         let end = warm_up + Span::seconds(measured).0 / STEP.0;
-        let mut base = (self.received.clone(), 0);
+        let mut base = self.received.clone();
         while self.step < end {
             if self.step == warm_up {
-                base = (self.received.clone(), self.carried);
+                base = self.received.clone();
+                self.missed = 0;
             }
             self.ask();
             self.obey();
@@ -443,13 +457,12 @@ impl Model {
             self.now += STEP;
             self.step += 1;
         }
-        let received =
-            std::iter::zip(&self.received, &base.0).map(|(after, before)| after - before);
+        let received = std::iter::zip(&self.received, &base).map(|(after, before)| after - before);
         let could = (end - warm_up) * self.rate;
         debug_assert_eq!(self.users.len(), case.honest.len() + case.others.len());
         Outcome {
             received: received.collect(),
-            used: (self.carried - base.1) as f64 / could as f64,
+            missed: self.missed as f64 / could as f64,
             steps: end,
         }
     }
@@ -457,7 +470,7 @@ impl Model {
 
 /// What is wrong, if anything.
 fn judge(case: &Case) -> Result<u64, String> {
-    let Outcome { received, used, steps } = Model::new(case).run(case);
+    let Outcome { received, missed, steps } = Model::new(case).run(case);
     let weight = |user: &User| f64::from(case.weights[user.class as usize]);
     let all: f64 = case.honest.iter().chain(&case.others).map(weight).sum();
     let carried: u64 = received.iter().sum();
@@ -468,8 +481,8 @@ fn judge(case: &Case) -> Result<u64, String> {
             return Err(format!("user {number} has {share:.4} instead of {due:.4}: {received:?}"));
         }
     }
-    if used < 0.9 {
-        return Err(format!("{used:.3} of the link is used"));
+    if missed > 0.1 {
+        return Err(format!("{missed:.3} of the link is idle while somebody waits"));
     }
     Ok(steps)
 }

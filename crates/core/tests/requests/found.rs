@@ -3,8 +3,8 @@
 
 use super::adversaries::{Behaviour, Case, Model, Outcome, User};
 
-/// The seed, the weights, the rate in kilobits a second, who is honest, the others, and what
-/// has to be used.
+/// The seed, the weights, the rate in kilobits a second, who is honest, the others, and the
+/// part of the link that may be left idle while somebody waits.
 type Found<'a> = (u64, [u32; 3], u64, User, &'a [User], f64);
 
 /// A user with a round trip in milliseconds.
@@ -28,20 +28,21 @@ fn silent(requests: usize, after: u64) -> Behaviour {
     Behaviour::Silent { requests, after }
 }
 
-/// All of them used less than 0.9 when they were found.
+/// All of them used less than 0.9 when they were found. In five, nobody waits while the link
+/// is idle: servers are as fast as handshakes and slow start let them be.
 #[test]
 fn what_a_search_has_found_is_no_worse_than_it_was() {
     let one = [1, 1, 1];
     let trickling = Behaviour::Trickling { requests: 7, rate: 9_600 };
     let found: [Found; 12] = [
-        (11, one, 27_313, user(0, 155, greedy(8, 710_112)), &[user(0, 10, pausing(1, 1, 1))], 0.85),
+        (11, one, 27_313, user(0, 155, greedy(8, 710_112)), &[user(0, 10, pausing(1, 1, 1))], 0.01),
         (
             14,
             one,
             1_000,
             user(0, 10, greedy(8, 25_000)),
             &[user(0, 10, aborting(48, 5, 274)), user(0, 10, greedy(1, 1))],
-            0.9,
+            0.09,
         ),
         (
             22,
@@ -54,7 +55,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 235, silent(18, 22_338)),
                 user(0, 370, pausing(18, 643, 13)),
             ],
-            0.9,
+            0.1,
         ),
         (
             28,
@@ -66,7 +67,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 60, pausing(1, 77, 11)),
                 user(0, 140, silent(4, 10_339)),
             ],
-            0.88,
+            0.01,
         ),
         (
             64,
@@ -74,9 +75,9 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             9_224,
             user(0, 15, greedy(11, 254_813)),
             &[user(0, 195, aborting(47, 80_922, 464)), user(0, 225, pausing(58, 1_395, 27))],
-            0.9,
+            0.04,
         ),
-        (65, one, 47_244, user(0, 160, greedy(9, 1_281_385)), &[user(0, 10, greedy(1, 1))], 0.78),
+        (65, one, 47_244, user(0, 160, greedy(9, 1_281_385)), &[user(0, 10, greedy(1, 1))], 0.01),
         (
             85,
             [1, 3, 1],
@@ -87,7 +88,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 355, aborting(12, 590, 405)),
                 user(0, 10, aborting(18, 1, 1)),
             ],
-            0.9,
+            0.06,
         ),
         (
             99,
@@ -95,7 +96,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             73_282,
             user(0, 120, greedy(8, 2_125_120)),
             &[user(0, 210, aborting(12, 2_223, 162))],
-            0.86,
+            0.01,
         ),
         (
             100,
@@ -103,7 +104,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             32_256,
             user(0, 125, greedy(8, 826_560)),
             &[user(0, 10, pausing(2, 1_177, 1))],
-            0.87,
+            0.01,
         ),
         (
             111,
@@ -111,7 +112,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             95_630,
             user(0, 10, greedy(8, 2_390_600)),
             &[user(1, 75, aborting(2, 1, 28))],
-            0.86,
+            0.02,
         ),
         (
             142,
@@ -123,7 +124,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, pausing(50, 1, 1)),
                 user(0, 10, pausing(1, 1, 1)),
             ],
-            0.9,
+            0.07,
         ),
         (
             167,
@@ -131,15 +132,15 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             6_651,
             user(1, 10, greedy(8, 166_200)),
             &[user(0, 75, aborting(38, 1, 285)), user(0, 120, aborting(35, 35_595, 536))],
-            0.9,
+            0.02,
         ),
     ];
-    for (seed, weights, rate, honest, others, least) in found {
+    for (seed, weights, rate, honest, others, most) in found {
         let (honest, others) = (vec![honest], others.to_vec());
         let case = Case { weights: weights.to_vec(), rate, honest, others };
-        let used = Model::new(&case).run(&case).used;
-        println!("seed {seed}: {used:.3} of the link is used");
-        assert!(used > least, "seed {seed}: {used}");
+        let missed = Model::new(&case).run(&case).missed;
+        println!("seed {seed}: {missed:.3} of the link is idle while somebody waits");
+        assert!(missed < most, "seed {seed}: {missed}");
     }
 }
 

@@ -187,9 +187,11 @@ impl World<'_> {
             let rest = (arrived + paid).max(gate.long_from.0).saturating_sub(received + charged);
             self.charge(request.class, request.user, rest, is_long);
         }
-        let Response { request, received, is_long, .. } = self.responses.remove(at);
+        let Response { request, received, arrived, edge, is_long, .. } = self.responses.remove(at);
         if is_long {
             self.see(request, received);
+        } else if let Some(gate) = self.config.read_gate {
+            self.see_of(request, edge.max(arrived).max(gate.long_from.0));
         }
     }
 
@@ -204,6 +206,15 @@ impl World<'_> {
         self.usual = usual;
     }
 
+    /// What a user's responses usually bring before they are long follows this size.
+    fn see_of(&mut self, Request { class, user, .. }: Request, size: u64) {
+        let short = size.min(self.long_from);
+        match self.usual.iter_mut().find(|(of, _)| *of == (class, user)) {
+            Some((_, usual)) => *usual = (*usual * 7 + short) / 8,
+            None => self.usual.push(((class, user), short)),
+        }
+    }
+
     /// A response is over: every 16th of those that brought something says anew what is
     /// long.
     pub(super) fn see(&mut self, of: Request, size: u64) {
@@ -211,12 +222,7 @@ impl World<'_> {
         if size == 0 {
             return;
         }
-        let user = (of.class, of.user);
-        let short = size.min(self.long_from);
-        match self.usual.iter_mut().find(|(of, _)| *of == user) {
-            Some((_, usual)) => *usual = (*usual * 7 + short) / 8,
-            None => self.usual.push((user, short)),
-        }
+        self.see_of(of, size);
         self.sizes.push(size);
         if !self.sizes.len().is_multiple_of(16) {
             return;

@@ -35,7 +35,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(response, ahead, pace)| Operation::Open { response, opening: Opening { ahead, pace } }),
         1 => any::<usize>().prop_map(Operation::Complete),
         2 => any::<usize>().prop_map(Operation::End),
-        1 => any::<usize>().prop_map(Operation::Break),
+        2 => any::<usize>().prop_map(Operation::Break),
         1 => any::<usize>().prop_map(Operation::Cancel),
         1 => (whose, size()).prop_map(|(whose, size)| Operation::Unasked { whose, size }),
         2 => (size(), delay).prop_map(|(other, delay)| Operation::Report { other, delay }),

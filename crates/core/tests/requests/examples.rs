@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
-    ClassId, Decision, LinkReport, Permit, Reading, Refusal, Request, SERVICE_SCALE, Scheduler,
-    Ticket, UserId, catalogue,
+    ClassId, Decision, LinkReport, Opening, Permit, Reading, Refusal, Request, SERVICE_SCALE,
+    Scheduler, Ticket, UserId, catalogue,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -448,6 +448,33 @@ fn a_request_is_paid_for_by_what_its_users_responses_have_brought() {
     assert_eq!(paid(&[50_000, 2_000]), [10_000.0, 10_000.0, 9_000.0]);
     // Nothing is no size.
     assert_eq!(paid(&[0, 3_000, 0]), [10_000.0, 10_000.0, 3_000.0, 3_000.0]);
+}
+
+#[test]
+fn a_request_of_who_breaks_off_is_paid_for_by_what_servers_could_send() {
+    let given = [("window", "fixed"), ("long_from", "10 kB"), ("shares", "class")];
+    let mut desk = Desk::new("msf", &given, &[1]);
+    desk.arrive_all(&[(0, 1); 16]);
+    for handle in 0..16 {
+        let permit = desk.released(handle);
+        desk.receive(&permit, 100_000);
+        desk.complete(permit);
+    }
+    // All responses have 100 kB, and sizes are kept in quarters of octaves. Another user
+    // breaks off before anything has come, then after 30 kB, when 20 kB more could come.
+    desk.arrive_all(&[(0, 2); 4]);
+    let mut paid = Vec::new();
+    for (handle, received) in [(16, 0), (17, 30_000), (18, 0)] {
+        let before = desk.service(0);
+        let permit = desk.released(handle);
+        paid.push(desk.service(0) - before);
+        if received > 0 {
+            desk.receive(&permit, received);
+            let opening = Opening { ahead: Bytes(20_000), pace: Bytes::ZERO };
+            desk.scheduler.opened(desk.now, &permit, opening);
+        }
+    }
+    assert_eq!(paid, [7.0 * 16_384.0, 10_000.0, 15_000.0]);
 }
 
 #[test]

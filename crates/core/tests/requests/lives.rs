@@ -28,7 +28,7 @@ fn exchange_operation() -> impl Strategy<Value = Operation> {
         1 => which().prop_map(Operation::Reset),
         1 => which().prop_map(Operation::Broken),
         1 => which().prop_map(Operation::Left),
-        1 => (0..3_u64, 0..200_u64)
+        3 => (0..8_u64, 0..2_000_u64)
             .prop_map(|(origin, millis)| Operation::Timed(origin, Span::millis(millis))),
         2 => size().prop_map(Operation::Report),
         4 => span.prop_map(Operation::Wait),

@@ -61,8 +61,8 @@ pub struct LinkReport {
     /// All bytes that the link has ever carried towards the gateway, including
     /// traffic that the gateway does not see.
     pub carried: Bytes,
-    /// The queueing delay of the path now, as the smoothed round trip of the
-    /// responses' connections above its minimum; `None` if it is unknown.
+    /// The queueing delay of the path now: what round trips to servers take beyond the
+    /// least; `None` if it is unknown.
     pub queueing_delay: Option<Span>,
 }
 

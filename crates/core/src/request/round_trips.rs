@@ -88,7 +88,9 @@ pub struct TcpPath {
 /// use tidegate_core::Span;
 /// use tidegate_core::request::{TcpPath, latest_round_trip};
 ///
-/// let path = |millis, retransmissions| TcpPath { smoothed: Span::millis(millis), retransmissions };
+/// let path = |smoothed, retransmissions| {
+///     TcpPath { smoothed: Span::millis(smoothed), retransmissions }
+/// };
 /// assert_eq!(latest_round_trip(None, path(40, 0)), Some(Span::millis(40)));
 /// // A request that took 120 ms moves it by 10 ms.
 /// assert_eq!(latest_round_trip(Some(path(40, 0)), path(50, 0)), Some(Span::millis(120)));

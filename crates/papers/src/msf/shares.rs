@@ -30,8 +30,8 @@ pub(super) const PHASES: Claim = Claim {
                  then receives more for a while, as soon as no request of the others is waiting, \
                  and class 1 is compensated for that until about 700 s: part of it falls into the \
                  last 150 s. In one seed of ten class 3 then receives far too little, where a \
-                 response to class 2 that its server sends slowly is not over at 600 s: classes 1 \
-                 and 2 return at its user's level, far behind that of class 3.",
+                 response to class 2 comes slowly and is not over at 600 s: classes 1 and 2 return \
+                 at its user's level, far behind that of class 3.",
     measure: phases,
 };
 

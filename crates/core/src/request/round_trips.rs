@@ -11,7 +11,7 @@
 //! - The first sample of an origin says what its path takes, and nothing of delay.
 //! - The signal is the median over the origins that were heard last. A server that is
 //!   slow to answer, or wants to seem so, is one of them however often it is asked, and
-//!   cannot slow others down.
+//!   cannot slow others down. Whoever has three of the five still can.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -98,11 +98,10 @@ pub struct TcpPath {
 /// ```
 #[must_use]
 pub fn latest_round_trip(before: Option<TcpPath>, now: TcpPath) -> Option<Span> {
-    let (smoothed, resent) = before.map_or((None, 0), |it| (Some(it.smoothed), it.retransmissions));
-    if now.retransmissions != resent {
+    if now.retransmissions != before.map_or(0, |before| before.retransmissions) {
         return None;
     }
-    match smoothed {
+    match before.map(|before| before.smoothed) {
         None => Some(now.smoothed),
         Some(before) if before == now.smoothed => None,
         Some(before) => Some(Span((8 * now.smoothed.0).saturating_sub(7 * before.0))),

@@ -6,10 +6,10 @@
 //! who asks for large responses all the time below 0.8 of the share that their weight gives
 //! them among all users, and no more than 10% of the link may be left idle while somebody is
 //! kept waiting: a request, what has come of a response, or a server whose turn it is to send
-//! and whose receive buffer at the gateway is full. Others may be ahead of
-//! a user by what the link carries in a second, times the user's weight. So shares are
-//! measured over eight times as many seconds as all weights together, in which that is an
-//! eighth of what is due, and over at least a minute.
+//! and whose receive buffer at the gateway is full. Others may be ahead of a user by what the
+//! link carries in a second, times the user's weight. So shares are measured over eight times
+//! as many seconds as all weights together, in which that is an eighth of what is due, and
+//! over at least a minute.
 //!
 //! The link is a model: a queue without a limit at the provider's end, and servers that
 //! send a window in each round trip, which begins at ten segments, doubles, and ends at
@@ -162,10 +162,11 @@ impl Response {
     }
 }
 
-/// The result: what each user has received since the warm-up, and the part of the link that
-/// was left idle while somebody was kept waiting.
+/// The result: what each user has received since the warm-up, the use of the link, and the
+/// part of it that was left idle while somebody was kept waiting.
 pub(crate) struct Outcome {
     pub(crate) received: Vec<u64>,
+    pub(crate) used: f64,
     pub(crate) missed: f64,
     steps: u64,
 }
@@ -437,10 +438,10 @@ impl Model {
         let measured = (8 * weight).max(60);
         let warm_up = WARM_UP.0 / STEP.0;
         let end = warm_up + Span::seconds(measured).0 / STEP.0;
-        let mut base = self.received.clone();
+        let mut base = (self.received.clone(), 0);
         while self.step < end {
             if self.step == warm_up {
-                base = self.received.clone();
+                base = (self.received.clone(), self.carried);
                 self.missed = 0;
             }
             self.ask();
@@ -457,11 +458,13 @@ impl Model {
             self.now += STEP;
             self.step += 1;
         }
-        let received = std::iter::zip(&self.received, &base).map(|(after, before)| after - before);
+        let received =
+            std::iter::zip(&self.received, &base.0).map(|(after, before)| after - before);
         let could = (end - warm_up) * self.rate;
         debug_assert_eq!(self.users.len(), case.honest.len() + case.others.len());
         Outcome {
             received: received.collect(),
+            used: (self.carried - base.1) as f64 / could as f64,
             missed: self.missed as f64 / could as f64,
             steps: end,
         }
@@ -470,7 +473,7 @@ impl Model {
 
 /// What is wrong, if anything.
 fn judge(case: &Case) -> Result<u64, String> {
-    let Outcome { received, missed, steps } = Model::new(case).run(case);
+    let Outcome { received, missed, steps, .. } = Model::new(case).run(case);
     let weight = |user: &User| f64::from(case.weights[user.class as usize]);
     let all: f64 = case.honest.iter().chain(&case.others).map(weight).sum();
     let carried: u64 = received.iter().sum();

@@ -29,9 +29,10 @@ pub(super) const PHASES: Claim = Claim {
                  bound. When classes 1 and 2 return, 192 loops begin at once. Under `msf` class 3 \
                  then receives more for a while, as soon as no request of the others is waiting, \
                  and class 1 is compensated for that until about 700 s: part of it falls into the \
-                 last 150 s. In one seed of ten class 3 then receives far too little, where a \
-                 response to class 2 comes slowly and is not over at 600 s: classes 1 and 2 return \
-                 at its user's level, far behind that of class 3.",
+                 last 150 s. The wide intervals there are those of single seeds in which class 3 \
+                 receives far too little. Such a seed was traced in a file of the same phases: a \
+                 response to class 2 comes slowly and is not over at 600 s, and classes 1 and 2 \
+                 return at its user's level, far behind that of class 3.",
     measure: phases,
 };
 

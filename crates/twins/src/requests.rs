@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use tidegate_core::request::{ClassOrder, Config, UserOrder, WindowMode};
+use tidegate_core::request::{ClassOrder, Config, ReadGateConfig, UserOrder, WindowMode};
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 mod books;
@@ -60,7 +60,7 @@ struct World<'a> {
     responses: Vec<Response>,
     /// *SC* of each class; bytes where classes take turns.
     service: Vec<Fraction>,
-    /// The least *SC* of those who wanted something when one was served last.
+    /// Where classes start that begin to wait: see [`World::reach`].
     class_reached: Fraction,
     /// What each user ever had, for their weight if weights are those of users.
     levels: Vec<((u32, u64), Fraction)>,
@@ -69,8 +69,7 @@ struct World<'a> {
     asked: Vec<((u32, u64), Fraction)>,
     /// What a response of each brings before it is long, until the user is forgotten.
     usual: Vec<((u32, u64), u64)>,
-    /// The least level of those of a group who wanted something when one of them was
-    /// served last.
+    /// Where users of a group do.
     reached: Vec<Fraction>,
     /// When classes last got a request while they had none waiting.
     joined: Vec<usize>,
@@ -87,8 +86,8 @@ struct World<'a> {
     at: Time,
     room: i128,
     read_floor: i128,
-    /// Whether what is read next is of the floor.
-    gives_floor: bool,
+    /// Why what was decided last may go.
+    ground: Ground,
     request_floor: i128,
     /// What was promised to responses that were broken off and may still come.
     lingering: i128,
@@ -102,11 +101,33 @@ struct World<'a> {
     reported: Option<(Time, u64)>,
 }
 
+/// Why something is released or read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// There is a place in the window.
+    Window,
+    /// A floor has been saved.
+    Floor,
+    /// It is next, and there is room for it.
+    Turn,
+    /// The link was idle.
+    Idle,
+}
+
 #[derive(Clone, Copy)]
 struct Request {
     handle: u64,
     class: u32,
     user: u64,
+}
+
+/// What somebody is served with.
+#[derive(Clone, Copy)]
+enum Part {
+    /// A request is released.
+    Asked,
+    /// A long response is read.
+    Long,
 }
 
 #[derive(Clone, Copy)]
@@ -165,7 +186,7 @@ impl<'a> World<'a> {
             at: Time::ZERO,
             room: 0,
             read_floor: 0,
-            gives_floor: false,
+            ground: Ground::Window,
             request_floor: 0,
             lingering: 0,
             delay: (Span::ZERO, Time::ZERO),
@@ -234,15 +255,6 @@ impl<'a> World<'a> {
 
     fn set_asked(&mut self, class: u32, user: u64, asked: Fraction) {
         set(&mut self.asked, (class, user), asked);
-    }
-
-    /// Whether this user wants something.
-    fn wants(&self, class: u32, user: u64) -> bool {
-        self.waits(class, user)
-            || self.responses.iter().any(|response| {
-                (response.hungry.is_some() || response.paid > 0)
-                    && (response.request.class, response.request.user) == (class, user)
-            })
     }
 
     fn waits(&self, class: u32, user: u64) -> bool {
@@ -349,8 +361,7 @@ impl<'a> World<'a> {
         let is_meant = |class: u32| group.is_none_or(|group| group == class);
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
-        let lead = (self.rate.0 / 32).max(4 * gate.long_from.0);
-        let lead = Fraction::new(i128::from(lead), 1);
+        let lead = Fraction::new(i128::from(self.lead(gate)), 1);
         let release = |request: Request| {
             let asked = self.asked(request.class, request.user);
             let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
@@ -371,6 +382,11 @@ impl<'a> World<'a> {
             (None, Some(reader)) => Some(read(reader)),
             (None, None) => None,
         }
+    }
+
+    /// How far a user of weight 1 may be ahead.
+    fn lead(&self, gate: ReadGateConfig) -> u64 {
+        (self.rate.0 / 32).max(4 * gate.long_from.0)
     }
 
     /// The room that a grant to a long response takes.
@@ -399,12 +415,14 @@ impl<'a> World<'a> {
 
     /// What is decided now. Only what a floor or the idle link gives is taken at once.
     fn decide(&mut self) -> Event {
+        self.ground = Ground::Window;
         if self.is_open()
             && let Some(request) = self.next_request()
         {
             return Event::Released { handle: request.handle };
         }
         let Some(gate) = self.config.read_gate else { return Event::Rested };
+        self.ground = Ground::Floor;
         let grant = i128::from(gate.grant.0) * BYTE;
         let is_room = self.config.window.mode == WindowMode::Room;
         if self.request_floor >= grant
@@ -419,14 +437,15 @@ impl<'a> World<'a> {
             && let Some((oldest, _)) = oldest
         {
             self.read_floor -= grant;
-            self.gives_floor = true;
             return Event::Read { handle: oldest.handle, size: gate.grant };
         }
         let Some((event, needs)) = self.candidate() else { return Event::Rested };
+        self.ground = Ground::Turn;
         if self.room >= (i128::from(needs) * BYTE).min(self.most_room()) {
             return event;
         }
         let Some(reader) = self.idle_reader() else { return Event::Rested };
+        self.ground = Ground::Idle;
         self.idle -= grant;
         Event::Read { handle: reader.handle, size: gate.grant }
     }
@@ -442,14 +461,24 @@ impl<'a> World<'a> {
         self.responses.iter().filter(|response| response.paid > 0).map(|response| response.request)
     }
 
-    /// Classes that had nothing to do before have saved nothing up.
-    fn catch_up(&mut self, were_busy: &[bool]) {
+    /// Whether a class has requests that wait, and long responses that want to be read.
+    fn wanting(&self) -> Vec<[bool; 2]> {
+        let of_class = |class: u32| {
+            let waits = self.waiting.iter().any(|request| request.class == class);
+            [waits, self.hungry().any(|(request, _)| request.class == class)]
+        };
+        (0..self.weights.len() as u32).map(of_class).collect()
+    }
+
+    /// Classes that wanted no such thing before have saved nothing up.
+    fn catch_up(&mut self, before: &[[bool; 2]]) {
         if self.config.read_gate.is_none() {
             return;
         }
-        for class in (0..self.weights.len() as u32).filter(|class| !were_busy[*class as usize]) {
-            if self.is_busy(class) {
-                let service = &mut self.service[class as usize];
+        for (class, wants) in self.wanting().into_iter().enumerate() {
+            let begins = |what: usize| wants[what] && !before[class][what];
+            if begins(0) || begins(1) {
+                let service = &mut self.service[class];
                 *service = (*service).max(self.class_reached);
             }
         }
@@ -460,10 +489,23 @@ impl<'a> World<'a> {
         self.set_level(class, user, level);
     }
 
-    /// Somebody of this class is served: who comes starts no lower than the least of
-    /// those who want something.
-    fn reach(&mut self, class: u32) {
+    /// Somebody is served: who comes starts no lower than the least of those who are busy,
+    /// and no further than a lead behind the one whose turn it is.
+    fn reach(&mut self, Request { class, user, .. }: Request, part: Part) {
         let group = self.group(class);
+        if let Some(gate) = self.config.read_gate
+            && self.ground == Ground::Turn
+        {
+            let lead = i128::from(self.lead(gate));
+            let behind = |level: Fraction| level.plus(Fraction::new(-lead, 1));
+            let level = match part {
+                Part::Asked => self.asked(class, user),
+                Part::Long => self.level(class, user),
+            };
+            self.reached[group] = self.reached[group].max(behind(level));
+            let service = behind(self.service[class as usize]);
+            self.class_reached = self.class_reached.max(service);
+        }
         let wanting = self.waiting.iter().copied().chain(self.hungry().map(|(request, _)| request));
         let wanting = wanting.chain(self.promised());
         let of_group = wanting.filter(|request| self.group(request.class) == group);

@@ -155,16 +155,16 @@ impl Classes {
         self.reached = self.reached.max(least);
     }
 
-    /// Whether one of a class's users is busy. One of a class that had nothing to do finds
-    /// no savings.
+    /// A class is served whose turn it is: who comes starts no further behind it than `lead`
+    /// takes a class ahead whose weight is 1.
+    pub(super) fn reach_turn(&mut self, id: u32, Bytes(lead): Bytes) {
+        let lead = u128::from(lead) * u128::from(SERVICE_SCALE);
+        self.reached = self.reached.max(self.service(id).saturating_sub(lead));
+    }
+
+    /// Whether one of a class's users is busy.
     pub(super) fn set_busy(&mut self, id: u32, is_busy: bool) {
-        let least = if self.forgets { self.reached } else { 0 };
-        self.change(id, |class| {
-            if is_busy && !class.is_busy {
-                class.service = class.service.max(least);
-            }
-            class.is_busy = is_busy;
-        });
+        self.change(id, |class| class.is_busy = is_busy);
     }
 
     /// A class has another weight for what it receives from now on.
@@ -212,12 +212,29 @@ impl Classes {
                 class.joined = joined;
             });
         }
-        self.change(id, |class| class.first = first);
+        let least = self.start();
+        self.change(id, |class| {
+            if class.first.is_none() && first.is_some() {
+                class.service = class.service.max(least);
+            }
+            class.first = first;
+        });
     }
 
     /// This many long responses of a class want to be read.
     pub(super) fn set_hungry(&mut self, id: u32, hungry: u32) {
-        self.change(id, |class| class.hungry = hungry);
+        let least = self.start();
+        self.change(id, |class| {
+            if class.hungry == 0 && hungry > 0 {
+                class.service = class.service.max(least);
+            }
+            class.hungry = hungry;
+        });
+    }
+
+    /// What a class has at least that begins to wait for something: it has no savings.
+    fn start(&self) -> u128 {
+        if self.forgets { self.reached } else { 0 }
     }
 
     /// A request of this class is released.

@@ -272,12 +272,15 @@ impl Lines {
         }
     }
 
-    /// A user who was not busy will be, and has saved nothing up.
+    /// Those who come to a group from now on start no lower than this.
+    pub(super) fn reach_at_least(&mut self, group: u32, level: u64) {
+        let reached = &mut self.orders[group as usize].reached;
+        *reached = level.max(*reached);
+    }
+
+    /// A user begins to wait for something, and has saved nothing up.
     pub(super) fn catch_up(&mut self, user: u32) {
-        let reached = self.orders[self.group_of(user) as usize].reached;
-        let line = self.line_of(user);
-        let line = &mut self.lines[line as usize];
-        line.level = line.level.max(reached);
+        self.set_level(user, Part::Long, |level, reached| level.max(reached));
     }
 
     /// What `size` adds to the level of a user of this class.
@@ -304,9 +307,6 @@ impl Lines {
             return Err(Refusal::UserFull { limit });
         }
         let (user, was_idle) = self.activate(name);
-        if !self.is_busy(user) {
-            self.catch_up(user);
-        }
         self.users[user as usize].waiting += 1;
         self.place_busy(user);
         self.classes[class as usize].waiting += 1;
@@ -349,9 +349,6 @@ impl Lines {
     pub(super) fn resume(&mut self, ClassId(class): ClassId, UserId(user): UserId) -> (u32, bool) {
         let (user, was_idle) = self.activate((class, user));
         self.users[user as usize].outstanding += 1;
-        if !self.is_busy(user) {
-            self.catch_up(user);
-        }
         let reached = self.orders[self.group(class) as usize].reached;
         let line = self.line_of(user);
         let line = &mut self.lines[line as usize];

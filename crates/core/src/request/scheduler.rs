@@ -142,7 +142,7 @@ impl Scheduler {
             return Err(Refusal::NoSuchClass { class });
         }
         let (ticket, user, new_user) = self.lines.join(request)?;
-        self.rank_aside(user);
+        self.catch_up(user);
         let group = self.lines.group(class.0);
         if new_user {
             self.classes.add_user(group);
@@ -180,7 +180,7 @@ impl Scheduler {
             return Err(Refusal::NoSuchClass { class });
         }
         let (user, new_user) = self.lines.resume(class, user);
-        self.rank_aside(user);
+        self.catch_up(user);
         if new_user {
             self.classes.add_user(self.lines.group(class.0));
         }
@@ -218,6 +218,7 @@ impl Scheduler {
         if !gate.room.has(candidate.needs()) {
             return self.read_idle();
         }
+        self.reach_turn(candidate);
         match candidate {
             Candidate::Request { group, .. } => self.release(group),
             Candidate::Response { number, .. } => self.grant(number, Part::Long),
@@ -255,8 +256,6 @@ impl Scheduler {
             return Reading::Freely;
         };
         let user = response.user;
-        let was_busy = self.lines.is_busy(user);
-        let response = &mut self.responses[number as usize];
         response.received = response.received.saturating_add(size.0);
         response.may = response.may.saturating_sub(size.0);
         let uncharged = size.0.saturating_sub(response.charged);
@@ -282,7 +281,7 @@ impl Scheduler {
         let response = &self.responses[number as usize];
         let may = Bytes(response.may);
         if response.hungry.is_none() && response.wants(grant) {
-            self.hunger(number, was_busy);
+            self.hunger(number);
         }
         Reading::UpTo(may)
     }
@@ -543,6 +542,31 @@ impl Scheduler {
         self.lines.reach(group);
     }
 
+    /// Room is given to whose turn it is: those who come from now on start no further behind
+    /// them than a lead, however little somebody has had who is busy with slow servers.
+    fn reach_turn(&mut self, candidate: Candidate) {
+        let Some(lead) = self.gate.as_ref().map(ReadGate::lead) else { return };
+        let (group, level) = match candidate {
+            Candidate::Request { group, .. } => (group, self.lines.first_asked(group)),
+            Candidate::Response { number, .. } => {
+                let Response { class, user, .. } = self.responses[number as usize];
+                (self.lines.group(class), Some(self.lines.level(user)))
+            }
+        };
+        let level = level.unwrap_or(0).saturating_sub(self.lines.lead(lead));
+        self.lines.reach_at_least(group, level);
+        self.classes.reach_turn(group, lead);
+    }
+
+    /// A user begins to wait for something.
+    fn catch_up(&mut self, user: u32) {
+        let before = self.lines.level(user);
+        self.lines.catch_up(user);
+        if self.lines.level(user) != before {
+            self.rank_reader(user, before);
+        }
+    }
+
     /// Whether anybody of a group is busy may have changed.
     fn settle_busy(&mut self, group: u32) {
         self.classes.set_busy(group, self.lines.has_busy(group));
@@ -569,7 +593,7 @@ impl Scheduler {
         self.lines.want(user);
         self.sate(number);
         if self.responses[number as usize].wants(size) {
-            self.hunger(number, true);
+            self.hunger(number);
         }
         self.lines.unwant(user);
         self.settle_busy(self.lines.group(class));

@@ -477,6 +477,72 @@ fn a_request_of_who_breaks_off_is_paid_for_by_what_servers_could_send() {
     assert_eq!(paid, [7.0 * 16_384.0, 10_000.0, 15_000.0]);
 }
 
+/// What a response to class 1 receives more than one to class 0, which had the link alone
+/// for such a time but for a slow server's response to class `slow`: the former `arrives` or,
+/// if it does not, its server sends at last what was asked for at the beginning.
+fn head_start(shares: &str, slow: u32, arrives: bool, alone: Span) -> u64 {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001"), ("shares", shares)];
+    let mut desk = Desk::new("msf", &given, &[1, 1, 1]);
+    desk.now = Time::ZERO + Span::millis(100);
+    desk.arrive_all(&[(0, 1), (slow, 1), (1, 1)][..if arrives { 2 } else { 3 }]);
+    let mut permits: Vec<_> = (0..desk.handles).map(|handle| desk.released(handle)).collect();
+    permits.iter().for_each(|permit| {
+        desk.receive(permit, 1_000);
+    });
+    let begin = desk.now + alone;
+    let end = begin + Span::seconds(2);
+    let mut received = [0, 0, 0];
+    let (mut slow_sends, mut begins) = (desk.now, Some(begin));
+    while desk.now < end {
+        if desk.now >= slow_sends {
+            desk.receive(&permits[1], 1_000);
+            slow_sends += Span::seconds(1);
+        }
+        if begins.take_if(|begin| desk.now >= *begin).is_some() {
+            received = [0, 0, 0];
+            match permits.get(2) {
+                Some(late) => _ = desk.receive(late, 1_000),
+                None => _ = desk.arrive(1, 1),
+            }
+        }
+        while let Some(decision) = desk.scheduler.next(desk.now) {
+            let (of, size) = match decision {
+                Decision::Read { handle, size } => (handle as usize, size.0),
+                Decision::Release { permit, .. } => {
+                    permits.push(permit);
+                    (2, 1_000)
+                }
+            };
+            // The slow one has it later, and the late one too.
+            if of == 0 || of == 2 && begins.is_none() {
+                received[of] += size;
+                desk.receive(&permits[of], size);
+            }
+        }
+        let ready = desk.scheduler.next_ready(desk.now).expect("somebody downloads");
+        desk.now = ready.min(slow_sends).min(begins.unwrap_or(end));
+    }
+    received[2] - received[0]
+}
+
+#[test]
+fn nobody_starts_further_behind_than_a_lead_however_slow_somebody_is() {
+    // The slow response is to somebody else, or to who comes.
+    for (slow, arrives) in [(2, true), (1, true), (1, false)] {
+        for shares in ["user", "class"] {
+            // The link carries 250 kB in a lead. In 150 ms it does not carry as much, and who
+            // comes is no further behind than whoever has the least.
+            for (alone, expected, within) in
+                [(50, 148_500, 15_000), (5_000, 250_000, 3_000), (50_000, 250_000, 3_000)]
+            {
+                let ahead = head_start(shares, slow, arrives, Span::millis(alone));
+                let of = format!("{shares}, {slow}, {arrives}, {alone} ms: {ahead}");
+                assert!(ahead.abs_diff(expected) < within, "{of}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_class_makes_up_for_nothing_that_it_had_no_use_for() {
     let given = [("window", "fixed"), ("start", "2"), ("long_from", "200 kB"), ("shares", "class")];

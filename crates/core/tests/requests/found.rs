@@ -55,7 +55,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             user(0, 10, greedy(8, 25_000)),
             &[user(0, 10, aborting(48, 5, 274)), user(0, 10, greedy(1, 1))],
             0.9,
-            0.09,
+            0.091,
         ),
         (
             22,

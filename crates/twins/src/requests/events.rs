@@ -4,15 +4,14 @@ use tidegate_core::request::{ClassOrder, LinkReport, Reading, Refusal, WindowMod
 use tidegate_core::{Bytes, Span, Time};
 
 use super::gateway::{Ended, Event};
-use super::{BYTE, Fraction, Request, Response, World, ZERO};
+use super::{BYTE, Fraction, Ground, Part, Request, Response, World, ZERO};
 
 impl World<'_> {
     /// One thing more has happened.
     pub(super) fn take_in(&mut self, now: Time, event: Event) {
         self.steps += 1;
         self.pay_in(now);
-        let were_busy: Vec<_> =
-            (0..self.weights.len() as u32).map(|class| self.is_busy(class)).collect();
+        let wanting = self.wanting();
         match event {
             Event::Arrived { request, .. } => self.arrive(Request {
                 handle: request.handle,
@@ -26,9 +25,9 @@ impl World<'_> {
             }
             Event::Released { handle } => {
                 let at = self.waiting.iter().position(|request| request.handle == handle);
-                let class = self.waiting[at.expect("it waits")].class;
-                self.reach(class);
-                let request = self.waiting.remove(at.expect("it waits"));
+                let at = at.expect("it waits");
+                self.reach(self.waiting[at], Part::Asked);
+                let request = self.waiting.remove(at);
                 self.round = self.turn(request.class);
                 self.outstanding(now, request, 0);
                 if self.config.read_gate.is_some() {
@@ -95,13 +94,12 @@ impl World<'_> {
             }
             Event::Read { handle, size } => {
                 let at = self.position(handle);
-                self.reach(self.responses[at].request.class);
+                self.reach(self.responses[at].request, Part::Long);
                 assert!(self.responses[at].is_long);
                 self.responses[at].hungry = None;
                 self.responses[at].may += size.0;
                 let Request { class, user, .. } = self.responses[at].request;
-                let is_floor = std::mem::take(&mut self.gives_floor);
-                self.charge(class, user, size.0, !is_floor);
+                self.charge(class, user, size.0, self.ground != Ground::Floor);
                 self.responses[at].charged += size.0;
                 self.extend(now, at);
                 let steps = self.steps;
@@ -120,7 +118,7 @@ impl World<'_> {
             },
             Event::Rested => {}
         }
-        self.catch_up(&were_busy);
+        self.catch_up(&wanting);
         self.forget();
     }
 
@@ -160,9 +158,7 @@ impl World<'_> {
         if !active(self, request.class) {
             self.service[class] = if takes_turns { ZERO } else { least.unwrap_or(ZERO) };
         }
-        if !self.wants(request.class, request.user) {
-            self.catch_up_user(request.class, request.user);
-        }
+        self.catch_up_user(request.class, request.user);
         if !self.waits(request.class, request.user) {
             let reached = self.reached[self.group(request.class)];
             let asked = self.asked(request.class, request.user).max(reached);
@@ -187,7 +183,6 @@ impl World<'_> {
     pub(super) fn receive(&mut self, handle: u64, bytes: u64, reading: Reading) {
         let at = self.position(handle);
         let Request { class, user, .. } = self.responses[at].request;
-        let wanted = self.wants(class, user);
         let response = &mut self.responses[at];
         response.received += bytes;
         response.may = response.may.saturating_sub(bytes);
@@ -212,9 +207,7 @@ impl World<'_> {
         }
         let Response { may, hungry, .. } = self.responses[at];
         if hungry.is_none() && self.responses[at].wants(gate.grant) {
-            if !wanted {
-                self.catch_up_user(class, user);
-            }
+            self.catch_up_user(class, user);
             self.responses[at].hungry = Some(self.steps);
             self.responses[at].octave = received.max(1).ilog2();
         }

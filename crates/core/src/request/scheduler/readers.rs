@@ -106,8 +106,9 @@ impl Scheduler {
         Some((*number, self.responses[*number as usize].opens(gate.config.grant)))
     }
 
-    /// A long response wants to be read, of a user who was busy before, or not.
-    pub(super) fn hunger(&mut self, number: u32, was_busy: bool) {
+    /// A long response wants to be read.
+    pub(super) fn hunger(&mut self, number: u32) {
+        self.catch_up(self.responses[number as usize].user);
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
         let octave = response.received.max(1).ilog2();
@@ -116,14 +117,10 @@ impl Scheduler {
         response.hungry = Some(place);
         let user = response.user;
         let before = gate.reader(user);
-        if !was_busy {
-            self.lines.catch_up(user);
-        }
         self.lines.want(user);
         gate.by_user.insert((user, place, number));
         gate.by_age.insert(place.since, number);
         self.place_reader(user, self.lines.level(user), before);
-        self.rank_aside(user);
     }
 
     /// A long response no longer wants to be read.
@@ -221,7 +218,7 @@ impl ReadGate {
     }
 
     /// How far ahead a user of weight 1 may be.
-    fn lead(&self) -> Bytes {
+    pub(super) fn lead(&self) -> Bytes {
         self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
     }
 }

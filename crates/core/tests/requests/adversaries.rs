@@ -9,7 +9,8 @@
 //! and whose receive buffer at the gateway is full. Others may be ahead of a user by what the
 //! link carries in a second, times the user's weight. So shares are measured over eight times
 //! as many seconds as all weights together, in which that is an eighth of what is due, and
-//! over at least a minute.
+//! over at least a minute. Each such window counts, of five that begin half of one apart: who
+//! gets nothing for a while is not made up for by what they had before.
 //!
 //! The link is a model: a queue without a limit at the provider's end, and servers that
 //! send a window in each round trip, which begins at ten segments, doubles, and ends at
@@ -54,6 +55,8 @@ pub(crate) enum Behaviour {
     Trickling { requests: usize, rate: u64 },
     /// Greedy, and away for so many steps after as many.
     Pausing { requests: usize, size: u64, steps: u64 },
+    /// The same, beside one response all the time of which so many bytes come in a second.
+    Lingering { requests: usize, size: u64, steps: u64, rate: u64 },
     /// Each request is given up after so many steps.
     Aborting { requests: usize, size: u64, steps: u64 },
     /// The same as greedy, with requests for one byte in every other so many steps.
@@ -81,15 +84,19 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
     let requests = || prop_oneof![3 => 1..20_usize, 1 => 20..100_usize];
     let size =
         || prop_oneof![1 => 1..3_000_u64, 2 => 3_000..60_000_u64, 1 => 60_000..5_000_000_u64];
-    let steps = || prop_oneof![1 => 1..40_u64, 1 => 40..4_000_u64];
+    let steps = || prop_oneof![1..40_u64, 40..4_000_u64];
+    let pause = || prop_oneof![2 => steps(), 1 => 4_000..16_000_u64];
     prop_oneof![
         2 => (requests(), size()).prop_map(|(requests, size)| Behaviour::Greedy { requests, size }),
         2 => (requests(), 0..60_000_u64)
             .prop_map(|(requests, after)| Behaviour::Silent { requests, after }),
         2 => (requests(), 1..20_000_u64)
             .prop_map(|(requests, rate)| Behaviour::Trickling { requests, rate }),
-        2 => (requests(), size(), steps())
+        2 => (requests(), size(), pause())
             .prop_map(|(requests, size, steps)| Behaviour::Pausing { requests, size, steps }),
+        1 => (requests(), size(), pause(), 1..20_000_u64).prop_map(
+            |(requests, size, steps, rate)| Behaviour::Lingering { requests, size, steps, rate }
+        ),
         2 => (requests(), size(), steps())
             .prop_map(|(requests, size, steps)| Behaviour::Aborting { requests, size, steps }),
         2 => (requests(), size(), steps())
@@ -162,13 +169,20 @@ impl Response {
     }
 }
 
-/// The result: what each user has received since the warm-up, the use of the link, and the
-/// part of it that was left idle while somebody was kept waiting.
+/// What each user has received in some time, the use of the link, and the part of it that was
+/// left idle while somebody was kept waiting.
 pub(crate) struct Outcome {
     pub(crate) received: Vec<u64>,
     pub(crate) used: f64,
     pub(crate) missed: f64,
-    steps: u64,
+}
+
+/// The same in bytes, from the beginning on.
+struct Sums {
+    step: u64,
+    received: Vec<u64>,
+    carried: u64,
+    missed: u64,
 }
 
 pub(crate) struct Model {
@@ -227,6 +241,8 @@ impl Model {
             let User { class, behaviour, .. } = self.users[user];
             let wants = match behaviour {
                 Behaviour::Pausing { steps, .. } if self.step / steps % 2 == 1 => 0,
+                Behaviour::Lingering { steps, .. } if self.step / steps % 2 == 1 => 1,
+                Behaviour::Lingering { requests, .. } => requests + 1,
                 Behaviour::Greedy { requests, .. }
                 | Behaviour::Silent { requests, .. }
                 | Behaviour::Trickling { requests, .. }
@@ -279,9 +295,13 @@ impl Model {
         let (size, ends, trickles) = match behaviour {
             Behaviour::Silent { after, .. } => (after, false, None),
             Behaviour::Trickling { rate, .. } => (u64::MAX, true, Some(rate)),
+            Behaviour::Lingering { rate, .. } if !self.lingers(user) => {
+                (u64::MAX, true, Some(rate))
+            }
             Behaviour::Changing { steps, .. } if self.step / steps % 2 == 1 => (1, true, None),
             Behaviour::Greedy { size, .. }
             | Behaviour::Pausing { size, .. }
+            | Behaviour::Lingering { size, .. }
             | Behaviour::Aborting { size, .. }
             | Behaviour::Changing { size, .. } => (size, true, None),
         };
@@ -310,6 +330,12 @@ impl Model {
             dies,
         };
         self.responses.insert(request.handle, response);
+    }
+
+    /// Whether something trickles to this user.
+    fn lingers(&self, user: usize) -> bool {
+        let mut of_user = self.responses.values().filter(|response| response.user == user);
+        of_user.any(|response| response.trickles.is_some())
     }
 
     /// Servers send, in shares of a round trip.
@@ -432,18 +458,17 @@ impl Model {
         });
     }
 
+    /// What comes of the first window after the warm-up.
     pub(crate) fn run(mut self, case: &Case) -> Outcome {
-        let weight: u64 =
-            self.users.iter().map(|user| u64::from(case.weights[user.class as usize])).sum();
-        let measured = (8 * weight).max(60);
-        let warm_up = WARM_UP.0 / STEP.0;
-        let end = warm_up + Span::seconds(measured).0 / STEP.0;
-        let mut base = (self.received.clone(), 0);
+        let (rate, window) = (self.rate, window(case));
+        let before = self.run_until(WARM_UP);
+        self.run_until(WARM_UP + window).since(&before, rate)
+    }
+
+    /// The sums after so much time in all.
+    fn run_until(&mut self, time: Span) -> Sums {
+        let end = time.0 as u64 / STEP.0 as u64;
         while self.step < end {
-            if self.step == warm_up {
-                base = (self.received.clone(), self.carried);
-                self.missed = 0;
-            }
             self.ask();
             self.obey();
             self.send();
@@ -458,22 +483,45 @@ impl Model {
             self.now += STEP;
             self.step += 1;
         }
-        let received =
-            std::iter::zip(&self.received, &base.0).map(|(after, before)| after - before);
-        let could = (end - warm_up) * self.rate;
-        debug_assert_eq!(self.users.len(), case.honest.len() + case.others.len());
+        let Model { step, ref received, carried, missed, .. } = *self;
+        Sums { step, received: received.clone(), carried, missed }
+    }
+}
+
+impl Sums {
+    /// What has come since earlier sums, of a link that carries so much in a step.
+    fn since(&self, earlier: &Sums, rate: u64) -> Outcome {
+        let could = ((self.step - earlier.step) * rate) as f64;
+        let received = std::iter::zip(&self.received, &earlier.received);
         Outcome {
-            received: received.collect(),
-            used: (self.carried - base.1) as f64 / could as f64,
-            missed: self.missed as f64 / could as f64,
-            steps: end,
+            received: received.map(|(after, before)| after - before).collect(),
+            used: (self.carried - earlier.carried) as f64 / could,
+            missed: (self.missed - earlier.missed) as f64 / could,
         }
     }
 }
 
-/// What is wrong, if anything.
-fn judge(case: &Case) -> Result<u64, String> {
-    let Outcome { received, missed, steps, .. } = Model::new(case).run(case);
+/// The time over which shares are measured.
+fn window(case: &Case) -> Span {
+    let users = case.honest.iter().chain(&case.others);
+    let weight: u64 = users.map(|user| u64::from(case.weights[user.class as usize])).sum();
+    Span::seconds((8 * weight).max(60))
+}
+
+/// What is wrong, if anything; or else the steps that it took.
+pub(crate) fn judge(case: &Case) -> Result<u64, String> {
+    let mut model = Model::new(case);
+    let half = Span(window(case).0 / 2);
+    let sums: Vec<_> = (0..=6).map(|halves| model.run_until(WARM_UP + half * halves)).collect();
+    for (halves, of) in sums.windows(3).enumerate() {
+        let outcome = of[2].since(&of[0], model.rate);
+        judge_window(case, &outcome).map_err(|fault| format!("from half {halves} on, {fault}"))?;
+    }
+    Ok(model.step)
+}
+
+/// What is wrong in a window, if anything.
+fn judge_window(case: &Case, Outcome { received, missed, .. }: &Outcome) -> Result<(), String> {
     let weight = |user: &User| f64::from(case.weights[user.class as usize]);
     let all: f64 = case.honest.iter().chain(&case.others).map(weight).sum();
     let carried: u64 = received.iter().sum();
@@ -484,10 +532,10 @@ fn judge(case: &Case) -> Result<u64, String> {
             return Err(format!("user {number} has {share:.4} instead of {due:.4}: {received:?}"));
         }
     }
-    if missed > 0.1 {
+    if *missed > 0.1 {
         return Err(format!("{missed:.3} of the link is idle while somebody waits"));
     }
-    Ok(steps)
+    Ok(())
 }
 
 /// Runs cases until the time is over, each with a seed of its own.

@@ -1,7 +1,7 @@
 //! What [a search](super::adversaries) of two hours found: seeds, and the cases that they shrank
 //! to. What has been mended since is held, and what has not is no worse than it was.
 
-use super::adversaries::{Behaviour, Case, Model, Outcome, User};
+use super::adversaries::{Behaviour, Case, Model, Outcome, User, judge};
 
 /// The seed, the weights, the rate in kilobits a second, who is honest, the others, what
 /// has to be used of the link, and the part that may be left idle while somebody waits.
@@ -235,5 +235,21 @@ fn who_is_farther_away_and_has_smaller_responses_gets_no_less() {
         let share = received[0] as f64 / received.iter().sum::<u64>() as f64;
         println!("{size} B: {share:.4}");
         assert!((share - 0.3).abs() < 0.015, "{size}: {share}");
+    }
+}
+
+/// The greedy one had nothing for as long as the one who pauses had been away.
+#[test]
+fn a_slow_response_holds_nobody_back_who_comes_or_who_stays() {
+    let greedy = user(0, 20, greedy(8, 25_000));
+    let trickling = Behaviour::Trickling { requests: 1, rate: 12_000 };
+    let lingering = Behaviour::Lingering { requests: 8, size: 25_000, steps: 12_000, rate: 12_000 };
+    let others = [
+        vec![user(0, 20, pausing(8, 25_000, 12_000)), user(0, 100, trickling)],
+        vec![user(0, 20, lingering)],
+    ];
+    for others in others {
+        let case = Case { weights: vec![1, 1, 1], rate: 2_000, honest: vec![greedy], others };
+        assert!(judge(&case).is_ok(), "{:?}: {case:?}", judge(&case));
     }
 }

@@ -305,7 +305,8 @@ impl<'a> World<'a> {
         meant.first().copied().copied()
     }
 
-    /// The long response to read next of these classes.
+    /// The long response to read next of these classes: of the users who are ahead by no more
+    /// than a lead, the one whose first is in the lowest octave.
     fn first_reader(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<Request> {
         let place = |request: Request| {
             let at = self.position(request.handle);
@@ -315,12 +316,17 @@ impl<'a> World<'a> {
             let of_user = self.hungry().filter(|(r, _)| (r.class, r.user) == user);
             of_user.map(|(request, _)| place(request)).min()
         };
-        let meant = self.hungry().filter(|(request, _)| is_meant(request.class));
-        let next = meant.min_by_key(|(request, _)| {
-            let user = (request.class, request.user);
-            (self.level(request.class, request.user), first(user), place(*request))
-        });
-        next.map(|(request, _)| request)
+        let level = |request: &Request| self.level(request.class, request.user);
+        let meant: Vec<_> = self.hungry().map(|(request, _)| request).collect();
+        let meant = meant.into_iter().filter(|request| is_meant(request.class));
+        let lead = self.config.read_gate.map_or(0, |gate| self.lead(gate));
+        let most = meant.clone().map(|request| level(&request)).min()?;
+        let most = most.plus(Fraction::new(i128::from(lead), 1));
+        let meant = meant.filter(|request| level(request) <= most);
+        meant.min_by_key(|request| {
+            let first = first((request.class, request.user));
+            (first.map(|(octave, _)| octave), level(request), first, place(*request))
+        })
     }
 
     fn hungry(&self) -> impl Iterator<Item = (Request, usize)> {
@@ -374,7 +380,9 @@ impl<'a> World<'a> {
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
-                let read_to = self.level(reader.class, reader.user);
+                let readers = self.hungry().filter(|(request, _)| is_meant(request.class));
+                let levels = readers.map(|(reader, _)| self.level(reader.class, reader.user));
+                let read_to = levels.min().unwrap_or(ZERO);
                 let is_first = self.asked(request.class, request.user) <= read_to.plus(lead);
                 Some(if is_first { release(request) } else { read(reader) })
             }
@@ -386,7 +394,7 @@ impl<'a> World<'a> {
 
     /// How far a user of weight 1 may be ahead.
     fn lead(&self, gate: ReadGateConfig) -> u64 {
-        (self.rate.0 / 32).max(4 * gate.long_from.0)
+        (self.rate.0 / 16).max(4 * gate.long_from.0)
     }
 
     /// The room that a grant to a long response takes.

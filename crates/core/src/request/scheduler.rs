@@ -41,11 +41,11 @@ pub struct Config {
 /// window is free. Three round trips of the longest paths, with a loss, take less.
 const PATIENCE: Span = Span::seconds(3);
 
-/// How far a user may be ahead of one whose long response wants to be read, and
-/// still have requests released first: what the link carries in this time, for a
-/// weight of 1. What users receive differs from their shares by no more than that and
-/// what is on its way, and the first bytes of a page do not wait for others' files.
-const LEAD: Span = Span::millis(250);
+/// How far a user may be ahead of one whose long response wants to be read, and still have
+/// requests released first, or a response read that has received less: what the link carries
+/// in this time, for a weight of 1. What users receive differs from their shares by no more
+/// than that and what is on its way, and pages do not wait for others' files.
+const LEAD: Span = Span::millis(500);
 /// On a slow link it is so many responses of the least size that may be long.
 const LEAST_LEAD: u64 = 4;
 
@@ -98,6 +98,7 @@ impl Scheduler {
             by_user: BTreeSet::new(),
             by_age: BTreeMap::new(),
             readers: vec![BTreeSet::new(); groups],
+            by_octave: vec![BTreeSet::new(); groups],
             aside: BTreeMap::new(),
             behind: vec![BTreeSet::new(); groups],
             hungered: 0,

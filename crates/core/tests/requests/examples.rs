@@ -318,12 +318,11 @@ fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
         drop((first, second));
         next
     };
-    // The link carries 250 kB in that time, and that for its weight the second user is
-    // ahead.
-    let next = next_after(502_000);
+    // The link carries 500 kB in a lead, and that for its weight the second user is ahead.
+    let next = next_after(1_002_000);
     assert!(matches!(&next, Some(Decision::Release { request, .. }) if request.handle == 2));
     // And now by a byte more.
-    let next = next_after(502_001);
+    let next = next_after(1_002_001);
     assert!(matches!(next, Some(Decision::Read { handle: 0, size: Bytes(1_000) })), "{next:?}");
 }
 
@@ -342,11 +341,16 @@ fn silent_users_take_nothing_from_others_and_give_nothing_to_their_class() {
         }
         desk.arrive_all(&[(0, 1), (1, 1)]);
         let both = [desk.released(silent), desk.released(silent + 1)];
-        let mut received = [1_000, 1_000];
+        let mut received = [0, 0];
         both.iter().for_each(|permit| {
             desk.receive(permit, 1_000);
         });
-        while desk.now < Time::ZERO + Span::seconds(21) {
+        // By then the user of weight 1, whose response is smaller, is a lead ahead, and stays so.
+        let mut settles = Some(Time::ZERO + Span::seconds(5));
+        while desk.now < Time::ZERO + Span::seconds(25) {
+            if settles.take_if(|settles| desk.now >= *settles).is_some() {
+                received = [0, 0];
+            }
             desk.now = desk.scheduler.next_ready(desk.now).expect("both are hungry").max(desk.now);
             while let Some(decision) = desk.scheduler.next(desk.now) {
                 let Decision::Read { handle, size } = decision else { panic!("nobody waits") };
@@ -477,9 +481,9 @@ fn a_request_of_who_breaks_off_is_paid_for_by_what_servers_could_send() {
     assert_eq!(paid, [7.0 * 16_384.0, 10_000.0, 15_000.0]);
 }
 
-/// What a response to class 1 receives more than one to class 0, which had the link alone
-/// for such a time but for a slow server's response to class `slow`: the former `arrives` or,
-/// if it does not, its server sends at last what was asked for at the beginning.
+/// What a response to class 1 receives more in two seconds than one to class 0, which had the
+/// link alone for such a time but for a slow server's response to class `slow`: the former
+/// `arrives` or, if it does not, its server sends at last what was asked for at the beginning.
 fn head_start(shares: &str, slow: u32, arrives: bool, alone: Span) -> u64 {
     let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001"), ("shares", shares)];
     let mut desk = Desk::new("msf", &given, &[1, 1, 1]);
@@ -529,11 +533,13 @@ fn head_start(shares: &str, slow: u32, arrives: bool, alone: Span) -> u64 {
 fn nobody_starts_further_behind_than_a_lead_however_slow_somebody_is() {
     // The slow response is to somebody else, or to who comes.
     for (slow, arrives) in [(2, true), (1, true), (1, false)] {
-        for shares in ["user", "class"] {
-            // The link carries 250 kB in a lead. In 150 ms it does not carry as much, and who
-            // comes is no further behind than whoever has the least.
+        // After seconds, who comes is behind by the 500 kB that the link carries in a lead.
+        // Among users of one group, who has received less then gets ahead by another.
+        for (shares, lead) in [("user", 1_000_000), ("class", 500_000)] {
+            // In 150 ms the link carries less, and who comes is no further behind than whoever
+            // has the least.
             for (alone, expected, within) in
-                [(50, 148_500, 15_000), (5_000, 250_000, 3_000), (50_000, 250_000, 3_000)]
+                [(50, 148_500, 15_000), (5_000, lead, 3_000), (50_000, lead, 3_000)]
             {
                 let ahead = head_start(shares, slow, arrives, Span::millis(alone));
                 let of = format!("{shares}, {slow}, {arrives}, {alone} ms: {ahead}");

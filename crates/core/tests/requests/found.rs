@@ -113,7 +113,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, aborting(18, 1, 1)),
             ],
             0.9,
-            0.06,
+            0.1,
         ),
         (
             99,

@@ -1,11 +1,13 @@
 //! Which long response is read next, and whether a request goes first.
 //!
-//! Long responses that want to be read stand in the order of what their users have
-//! received in all, and those of one user in the order of LAS-log: the fewest powers of two
-//! received, then the oldest. Those of one size would otherwise end together. Requests
-//! stand in that of what their users' requests have brought. So a user's download waits for
-//! others, but not the page that the same user asks for meanwhile; and whoever asks for
-//! nothing but small responses waits as soon as they bring more than others get.
+//! Long responses that want to be read stand in the order of LAS-log: the fewest powers of
+//! two received first. Those of two users do so as long as neither user is ahead by more than
+//! a lead, and then in the order of what their users have received in all. Of one user and
+//! power of two, the oldest is first, for those of one size would otherwise end together.
+//! Requests stand in the order of what their users' requests have brought. So a user's
+//! download waits for others, but not the page that the same user asks for meanwhile; and
+//! whoever asks for nothing but small responses waits as soon as they bring more than others
+//! get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +28,10 @@ pub(super) struct ReadGate {
     /// the order in which they became hungry.
     pub(super) by_user: BTreeSet<(u32, Place, u32)>,
     pub(super) by_age: BTreeMap<u64, u32>,
-    /// The users of each group who have one, by level.
-    pub(super) readers: Vec<BTreeSet<(u64, Place, u32)>>,
+    /// The users of each group who have one, by level, and by the octave and place of the
+    /// first of theirs.
+    pub(super) readers: Vec<BTreeSet<(u64, u32)>>,
+    pub(super) by_octave: Vec<BTreeSet<(u32, u64, Place, u32)>>,
     /// The users for whose long responses room is set aside, whether those are hungry or
     /// not: their level, and how much. And those of each group, by level.
     pub(super) aside: BTreeMap<u32, (u64, u64)>,
@@ -63,14 +67,14 @@ impl Scheduler {
         let with_requests = self.window.follows_room();
         let group = self.classes.next_busy(with_requests)?;
         let request = self.lines.first_asked(group).filter(|_| with_requests);
-        let Some(&(level, _, user)) = gate.readers[group as usize].first() else {
+        let Some(&(level, _)) = gate.readers[group as usize].first() else {
             return request.map(|request| self.ask(group, request));
         };
         let lead = self.lines.lead(gate.lead());
         if let Some(request) = request.filter(|request| *request <= level.saturating_add(lead)) {
             return Some(self.ask(group, request));
         }
-        let (number, needs) = self.first_of(user)?;
+        let (number, needs) = self.first_of(self.first_reader(group)?)?;
         Some(Candidate::Response { number, needs })
     }
 
@@ -95,8 +99,24 @@ impl Scheduler {
     /// The long response that is next among those that want to be read.
     pub(super) fn next_reader(&self) -> Option<u32> {
         let group = self.classes.next_busy(false)?;
-        let &(.., user) = self.gate.as_ref()?.readers[group as usize].first()?;
-        self.first_of(user).map(|(number, _)| number)
+        self.first_of(self.first_reader(group)?).map(|(number, _)| number)
+    }
+
+    /// Whose long response is next in a group: of those who are no further than a lead from
+    /// the least level, whoever has one in the lowest octave.
+    fn first_reader(&self, group: u32) -> Option<u32> {
+        let gate = self.gate.as_ref()?;
+        let &(least, _) = gate.readers[group as usize].first()?;
+        let most = least.saturating_add(self.lines.lead(gate.lead()));
+        let by_octave = &gate.by_octave[group as usize];
+        let mut octave = 0;
+        loop {
+            let &(next, level, _, user) = by_octave.range((octave, 0, Place::FIRST, 0)..).next()?;
+            if level <= most {
+                return Some(user);
+            }
+            octave = next + 1;
+        }
     }
 
     /// The first hungry response of a user, and the room that it needs.
@@ -142,12 +162,17 @@ impl Scheduler {
         let Some(gate) = &mut self.gate else { return };
         let group = self.lines.group_of(user);
         let readers = &mut gate.readers[group as usize];
+        let by_octave = &mut gate.by_octave[group as usize];
         if let Some(before) = before {
-            readers.remove(&(level, before, user));
+            readers.remove(&(level, user));
+            by_octave.remove(&(before.octave, level, before, user));
         }
         let first = gate.by_user.range((user, Place::FIRST, 0)..).next();
-        let first = first.filter(|(of, ..)| *of == user);
-        readers.extend(first.map(|(_, first, _)| (self.lines.level(user), *first, user)));
+        if let Some((_, first, _)) = first.filter(|(of, ..)| *of == user) {
+            let level = self.lines.level(user);
+            readers.insert((level, user));
+            by_octave.insert((first.octave, level, *first, user));
+        }
         self.classes.set_hungry(group, readers.len() as u32);
         self.settle_busy(group);
     }

@@ -10,9 +10,9 @@
 //! Where long responses are read by grants, requests and long responses compete for
 //! the room on the link: the class with the least *SC* of all that want either is
 //! next. A class is active as long as a response of its own lingers, though it has no
-//! use for more than that brings; when one of its users is busy again, it goes on from
-//! the least *SC* of those who were busy when one was served last, and does not make up
-//! for minutes.
+//! use for more than that brings; when it begins to want either, it goes on from the least
+//! *SC* of those who were busy when one was served last, or from where the class stood whose
+//! turn it was, but for a lead: it does not make up for minutes.
 //!
 //! Counters are integers in units of 1/[`SERVICE_SCALE`] byte, which products of
 //! common weights and numbers of users divide: equal service is then equal to the
@@ -66,7 +66,7 @@ pub(super) struct Classes {
     busy: BTreeSet<(u128, u32)>,
     /// The classes with an active user, by service.
     active: BTreeSet<(u128, u32)>,
-    /// The least *SC* of those who were busy when one was served last.
+    /// Where a class starts that begins to wait for something.
     reached: u128,
     /// The round of [`ClassOrder::Turns`] in which the last request was released.
     round: u128,

@@ -17,15 +17,18 @@
 //! shares to the one who asks.
 //!
 //! Beside the level stands what a user's requests have brought, without what was read of
-//! long responses: that orders lines. It begins at the least level of those who are busy
-//! whenever requests begin to wait, so nobody saves it up either.
+//! long responses: that orders lines.
 //!
 //! A user is *busy* who waits for something: for a request to be released, for a long
-//! response to be read, or for what was promised to a response. Who was not continues
-//! from the least level of those who were when somebody was served last (the rule of
-//! Golestani 1994): asking for nothing saves up no service. And who has everything on
-//! its way for a moment loses none to those who are ahead. A user without a request or
-//! response is forgotten as soon as they are not ahead of that.
+//! response to be read, or for what was promised to a response. Whoever asks for something or
+//! wants to read on does so from the level that is *reached*, or their own if that is more:
+//! asking for nothing saves up no service. Reached is the least level of those who were busy
+//! when somebody was served last (the rule of Golestani 1994), so who has everything on its
+//! way for a moment loses nothing to those who are ahead. But with slow servers somebody is
+//! busy all the time and hardly served, and whoever came would have the link alone until they
+//! had drawn level with those who took the rest. So reached is also, at least, where the user
+//! stood whose turn it was last, but for a lead. A user without a request or response is
+//! forgotten as soon as they are not ahead of what is reached.
 //!
 //! With 100 000 requests waiting, each takes 73 bytes, or 284 with a user of
 //! its own; nothing else grows with the number of waiting requests, and the
@@ -153,7 +156,7 @@ struct Order {
     lines: BTreeSet<(u64, u64, u32)>,
     /// Those who are busy, by level.
     busy: BTreeSet<(u64, u32)>,
-    /// The least level of those who were busy when somebody was served last.
+    /// Where those start who come: see above.
     reached: u64,
     /// Users without a request or response who are ahead of that, by level.
     resting: BTreeSet<(u64, u32)>,

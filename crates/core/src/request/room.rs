@@ -21,9 +21,9 @@
 //!
 //! *What the link leaves idle is read.* A promise to a server that is far away, slow or
 //! silent takes room while nothing comes. If the link's own counter says that it carried
-//! less than it could, long responses may read as much in spite of that, those of the user
-//! with the least first, whether or not it had come before. Their promises are in the books
-//! too: when late bytes come after all, time pays for both.
+//! less than it could, long responses may read as much in spite of that, in their order,
+//! whether or not it had come before. Their promises are in the books too: when late bytes
+//! come after all, time pays for both.
 //!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:

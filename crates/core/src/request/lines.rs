@@ -283,7 +283,7 @@ impl Lines {
 
     /// A user begins to wait for something, and has saved nothing up.
     pub(super) fn catch_up(&mut self, user: u32) {
-        self.set_level(user, Part::Long, |level, reached| level.max(reached));
+        self.set_level(user, Part::Long, u64::max);
     }
 
     /// What `size` adds to the level of a user of this class.

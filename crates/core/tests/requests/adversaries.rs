@@ -467,7 +467,7 @@ impl Model {
 
     /// The sums after so much time in all.
     fn run_until(&mut self, time: Span) -> Sums {
-        let end = time.0 as u64 / STEP.0 as u64;
+        let end = time.0 / STEP.0;
         while self.step < end {
             self.ask();
             self.obey();

@@ -26,13 +26,12 @@ pub(super) const PHASES: Claim = Claim {
              are compared.",
     discussion: "In 150 s class 3 receives 5 MB, so a single response of a megabyte can move a \
                  ratio by more than 3%: where a check is undecided, the interval is wider than its \
-                 bound. When classes 1 and 2 return, 192 loops begin at once. Under `msf` class 3 \
-                 then receives more for a while, as soon as no request of the others is waiting, \
-                 and class 1 is compensated for that until about 700 s: part of it falls into the \
-                 last 150 s. The wide intervals there are those of single seeds in which class 3 \
-                 receives far too little. Such a seed was traced in a file of the same phases: a \
-                 response to class 2 comes slowly and is not over at 600 s, and classes 1 and 2 \
-                 return at its user's level, far behind that of class 3.",
+                 bound. Under `msf` users may be ahead by a lead, which for a weight of 1 is 125 kB \
+                 here: 9% of what a user of class 3 receives in 150 s. When classes 1 and 2 return, \
+                 192 loops begin at once. Class 3 then receives more for a while, as soon as no \
+                 request of the others is waiting; nobody is compensated for that, so over the \
+                 whole phase class 1 has less than its share. Responses in flight take 14 to 17% \
+                 of a phase in which their class is silent: they had been asked for before.",
     measure: phases,
 };
 

@@ -177,13 +177,26 @@ fn nft_says(arguments: &[&str]) -> Result<String, String> {
 
 /// The kernel's number of the table, if there is one: of each that is made it is another.
 fn table() -> Result<Option<u64>, String> {
-    let listed = nft_says(&["-j", "list", "tables"])?;
+    let listed = something(|| nft_says(&["-j", "list", "tables"]))?;
     let listed: serde_json::Value = serde_json::from_str(&listed)
         .map_err(|reason| format!("nft's list of tables: {reason}"))?;
     let items = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
     let mut tables = items.iter().map(|item| &item["table"]);
     let own = tables.find(|table| table["family"] == "inet" && table["name"] == rules::TABLE);
     Ok(own.and_then(|table| table["handle"].as_u64()))
+}
+
+/// What this says, asked again while it is nothing: while an earlier table went, nft 1.0.6 has
+/// said nothing, and that all was well.
+fn something(mut asked: impl FnMut() -> Result<String, String>) -> Result<String, String> {
+    let since = Instant::now();
+    loop {
+        let said = asked()?;
+        if !said.trim().is_empty() || since.elapsed() > PATIENCE {
+            return Ok(said);
+        }
+        sleep(LOOK_EVERY);
+    }
 }
 
 /// Hears what `nft` complains about: of each mistake the line that names it, and not the
@@ -257,4 +270,19 @@ fn missing(reason: &std::io::Error) -> Failure {
         _ => "",
     };
     Failure::Other(format!("nft: {reason}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_nothing_is_asked_again() {
+        let mut answers = ["", "\n", "{}", "more"].iter();
+        assert_eq!(
+            something(|| Ok(answers.next().expect("it is asked on").to_string())),
+            Ok("{}".into())
+        );
+        assert_eq!(something(|| Err("nft: gone".into())), Err("nft: gone".into()));
+    }
 }

@@ -177,7 +177,7 @@ fn nft_says(arguments: &[&str]) -> Result<String, String> {
 
 /// The kernel's number of the table, if there is one: of each that is made it is another.
 fn table() -> Result<Option<u64>, String> {
-    let listed = something(|| nft_says(&["-j", "list", "tables"]))?;
+    let listed = insist(|| nft_says(&["-j", "list", "tables"]))?;
     let listed: serde_json::Value = serde_json::from_str(&listed)
         .map_err(|reason| format!("nft's list of tables: {reason}"))?;
     let items = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
@@ -188,7 +188,7 @@ fn table() -> Result<Option<u64>, String> {
 
 /// What this says, asked again while it is nothing: while an earlier table went, nft 1.0.6 has
 /// said nothing, and that all was well.
-fn something(mut asked: impl FnMut() -> Result<String, String>) -> Result<String, String> {
+fn insist(mut asked: impl FnMut() -> Result<String, String>) -> Result<String, String> {
     let since = Instant::now();
     loop {
         let said = asked()?;
@@ -280,9 +280,9 @@ mod tests {
     fn who_says_nothing_is_asked_again() {
         let mut answers = ["", "\n", "{}", "more"].iter();
         assert_eq!(
-            something(|| Ok(answers.next().expect("it is asked on").to_string())),
+            insist(|| Ok(answers.next().expect("it is asked on").to_string())),
             Ok("{}".into())
         );
-        assert_eq!(something(|| Err("nft: gone".into())), Err("nft: gone".into()));
+        assert_eq!(insist(|| Err("nft: gone".into())), Err("nft: gone".into()));
     }
 }

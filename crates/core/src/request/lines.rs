@@ -24,7 +24,7 @@
 //! wants to read on does so from the level that is *reached*, or their own if that is more:
 //! asking for nothing saves up no service. Reached is the least level of those who were busy
 //! when somebody was served last (the rule of Golestani 1994), so who has everything on its
-//! way for a moment loses nothing to those who are ahead. But with slow servers somebody is
+//! way for a moment loses nothing to those who are ahead by less than a lead. But with slow servers somebody is
 //! busy all the time and hardly served, and whoever came would have the link alone until they
 //! had drawn level with those who took the rest. So reached is also, at least, where the user
 //! stood whose turn it was last, but for a lead. A user without a request or response is

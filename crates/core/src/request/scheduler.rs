@@ -543,31 +543,6 @@ impl Scheduler {
         self.lines.reach(group);
     }
 
-    /// Room is given to whose turn it is: those who come from now on start no further behind
-    /// them than a lead, however little somebody has had who is busy with slow servers.
-    fn reach_turn(&mut self, candidate: Candidate) {
-        let Some(lead) = self.gate.as_ref().map(ReadGate::lead) else { return };
-        let (group, level) = match candidate {
-            Candidate::Request { group, .. } => (group, self.lines.first_asked(group)),
-            Candidate::Response { number, .. } => {
-                let Response { class, user, .. } = self.responses[number as usize];
-                (self.lines.group(class), Some(self.lines.level(user)))
-            }
-        };
-        let level = level.unwrap_or(0).saturating_sub(self.lines.lead(lead));
-        self.lines.reach_at_least(group, level);
-        self.classes.reach_turn(group, lead);
-    }
-
-    /// A user begins to wait for something.
-    fn catch_up(&mut self, user: u32) {
-        let before = self.lines.level(user);
-        self.lines.catch_up(user);
-        if self.lines.level(user) != before {
-            self.rank_reader(user, before);
-        }
-    }
-
     /// Whether anybody of a group is busy may have changed.
     fn settle_busy(&mut self, group: u32) {
         self.classes.set_busy(group, self.lines.has_busy(group));

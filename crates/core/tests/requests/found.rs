@@ -68,8 +68,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 235, silent(18, 22_338)),
                 user(0, 370, pausing(18, 643, 13)),
             ],
-            0.9,
-            0.1,
+            0.92,
+            0.071,
         ),
         (
             28,
@@ -81,7 +81,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 60, pausing(1, 77, 11)),
                 user(0, 140, silent(4, 10_339)),
             ],
-            0.88,
+            0.91,
             0.01,
         ),
         (
@@ -90,8 +90,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             9_224,
             user(0, 15, greedy(11, 254_813)),
             &[user(0, 195, aborting(47, 80_922, 464)), user(0, 225, pausing(58, 1_395, 27))],
-            0.9,
-            0.04,
+            0.97,
+            0.03,
         ),
         (
             65,
@@ -113,7 +113,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, aborting(18, 1, 1)),
             ],
             0.9,
-            0.1,
+            0.096,
         ),
         (
             99,
@@ -121,7 +121,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             73_282,
             user(0, 120, greedy(8, 2_125_120)),
             &[user(0, 210, aborting(12, 2_223, 162))],
-            0.86,
+            0.88,
             0.01,
         ),
         (
@@ -130,7 +130,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             32_256,
             user(0, 125, greedy(8, 826_560)),
             &[user(0, 10, pausing(2, 1_177, 1))],
-            0.87,
+            0.88,
             0.01,
         ),
         (
@@ -139,8 +139,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             95_630,
             user(0, 10, greedy(8, 2_390_600)),
             &[user(1, 75, aborting(2, 1, 28))],
-            0.97,
-            0.02,
+            0.99,
+            0.01,
         ),
         (
             142,
@@ -152,8 +152,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, pausing(50, 1, 1)),
                 user(0, 10, pausing(1, 1, 1)),
             ],
-            0.9,
-            0.07,
+            0.94,
+            0.057,
         ),
         (
             167,
@@ -161,8 +161,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             6_651,
             user(1, 10, greedy(8, 166_200)),
             &[user(0, 75, aborting(38, 1, 285)), user(0, 120, aborting(35, 35_595, 536))],
-            0.9,
-            0.02,
+            0.98,
+            0.017,
         ),
     ];
     let since: [Found; 4] = [
@@ -172,8 +172,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             1_000,
             user(1, 10, greedy(8, 25_000)),
             &[user(0, 115, changing(10, 11_489, 322))],
-            0.85,
-            0.105,
+            0.9,
+            0.1,
         ),
         (
             46,
@@ -185,8 +185,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, changing(9, 1, 1)),
                 user(0, 110, silent(22, 30_412)),
             ],
-            0.85,
-            0.11,
+            0.92,
+            0.08,
         ),
         (
             56,
@@ -198,8 +198,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 70, silent(17, 37_521)),
                 user(0, 95, changing(10, 147, 26)),
             ],
-            0.85,
-            0.105,
+            0.94,
+            0.057,
         ),
         (
             84,
@@ -211,8 +211,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 10, greedy(1, 102)),
                 user(0, 10, aborting(6, 515, 2)),
             ],
-            0.85,
-            0.11,
+            0.98,
+            0.012,
         ),
     ];
     for (seed, weights, rate, honest, others, least, most) in found.into_iter().chain(since) {

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LEAD, LEAST_LEAD, Scheduler};
+use super::{LEAD, LEAST_LEAD, Response, Scheduler};
 use crate::request::lines::Name;
 use crate::request::room::{ReadGateConfig, Room};
 use crate::request::sizes::Sizes;
@@ -124,6 +124,31 @@ impl Scheduler {
         let gate = self.gate.as_ref()?;
         let (.., number) = gate.by_user.range((user, Place::FIRST, 0)..).next()?;
         Some((*number, self.responses[*number as usize].opens(gate.config.grant)))
+    }
+
+    /// Room is given to whose turn it is: those who come from now on start no further behind
+    /// them than a lead, however little somebody has had who is busy with slow servers.
+    pub(super) fn reach_turn(&mut self, candidate: Candidate) {
+        let Some(lead) = self.gate.as_ref().map(ReadGate::lead) else { return };
+        let (group, level) = match candidate {
+            Candidate::Request { group, .. } => (group, self.lines.first_asked(group)),
+            Candidate::Response { number, .. } => {
+                let Response { class, user, .. } = self.responses[number as usize];
+                (self.lines.group(class), Some(self.lines.level(user)))
+            }
+        };
+        let level = level.unwrap_or(0).saturating_sub(self.lines.lead(lead));
+        self.lines.reach_at_least(group, level);
+        self.classes.reach_turn(group, lead);
+    }
+
+    /// A user begins to wait for something.
+    pub(super) fn catch_up(&mut self, user: u32) {
+        let before = self.lines.level(user);
+        self.lines.catch_up(user);
+        if self.lines.level(user) != before {
+            self.rank_reader(user, before);
+        }
     }
 
     /// A long response wants to be read.
@@ -243,7 +268,7 @@ impl ReadGate {
     }
 
     /// How far ahead a user of weight 1 may be.
-    pub(super) fn lead(&self) -> Bytes {
+    fn lead(&self) -> Bytes {
         self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
     }
 }

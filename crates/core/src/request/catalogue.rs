@@ -201,7 +201,7 @@ const DELAY_LIMIT: Parameter = Parameter {
     name: "delay_limit",
     help: "queueing delay of the path above which requests and grants slow down",
     kind: Kind::Span { least: Span::millis(1), most: Span::seconds(3_600) },
-    default: "50 ms",
+    default: "30 ms",
 };
 
 const LONG_FROM: Parameter = Parameter {

@@ -27,9 +27,10 @@
 //!
 //! *A queue that stands drains.* Bytes that wait in the provider's queue are not
 //! carried yet. While the path's queueing delay is above a limit, time pays in less:
-//! nothing, if the delay is [`DRAIN`] above it. The excess shrinks to a part in *e* in
-//! each such time. On a link slower than it is said to be, time pays in what the link
-//! carries, at a delay that is above the limit by the missing share of that time.
+//! nothing, if the delay is [`DRAIN`] above it, or [`DRAIN_IN_LIMITS`] times the limit if that
+//! is more. The excess shrinks to a part in *e* in each such time. On a link slower than it is
+//! said to be, time pays in what the link carries, at a delay that is above the limit by the
+//! missing share of that time.
 //!
 //! While heavier traffic takes all the room, long responses and requests live on their
 //! *floors*: two shares of the link's rate, whatever the class. One goes to the response
@@ -46,7 +47,11 @@ use super::window::MILLION;
 const MEMORY: Span = Span::millis(200);
 /// The time in which an excess of queueing delay shrinks to a part in *e*: several
 /// round trips, for what is on its way already cannot be called back.
-const DRAIN: Span = Span::seconds(4);
+const DRAIN: Span = Span::seconds(2);
+/// On a slow link, where a few first windows of servers are a burst of a second, it is so many
+/// times the limit. Such a burst draws on the room as it comes; if time paid in much less as
+/// well, the link would be idle when it is over.
+const DRAIN_IN_LIMITS: u64 = 64;
 /// One byte in the units of the accounts: bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 
@@ -201,8 +206,10 @@ impl Room {
     /// The share of the link's rate that time pays in.
     fn pays_millionths(&self) -> u64 {
         let two = self.rate.transmission(self.largest * 2);
-        let excess = (self.delay - two.max(self.config.delay_limit)).0;
-        self.target_millionths.saturating_sub(excess / (DRAIN.0 / MILLION))
+        let limit = two.max(self.config.delay_limit);
+        let drain = DRAIN.0.max(limit.0.saturating_mul(DRAIN_IN_LIMITS));
+        let excess = (self.delay - limit).0;
+        self.target_millionths.saturating_sub(excess / (drain / MILLION))
     }
 
     /// A promise was not used up. That is room again, even if it is more than the account

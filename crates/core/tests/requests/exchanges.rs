@@ -333,9 +333,11 @@ fn what_handshakes_take_beyond_the_least_is_the_delay_signal() {
         desk.proxy.report(desk.now, Bytes::ZERO);
         desk.proxy.next_timeout(desk.now).expect("some wait").since(desk.now).0 as f64
     });
-    // Time pays 0.99 of the link in, less the excess as a share of four seconds.
-    assert!((waits[0] / waits[2] - 0.99 / (0.99 - 0.02475)).abs() < 1e-6, "{waits:?}");
-    assert!((waits[1] / waits[2] - 0.99 / 0.98975).abs() < 1e-6, "{waits:?}");
+    // Time pays 0.99 of the link in, less the excess as a share of 64 times the limit.
+    for (wait, excess) in [(waits[0], 99.0), (waits[1], 1.0)] {
+        let expected = 0.99 / (0.99 - excess / 3_200.0);
+        assert!((wait / waits[2] - expected).abs() < 3e-6, "{waits:?}");
+    }
 }
 
 /// Buckets of 1 000 and 500 bytes a second, half full.

@@ -26,7 +26,8 @@ impl World<'_> {
         self.at = now;
         let target = self.config.window.target_millionths;
         let limit = self.rate.transmission(Bytes(self.long_from) * 2).max(gate.delay_limit);
-        let excess = (self.delay.0 - limit).0 / 4_000;
+        let drain = Span::seconds(2).max(limit * 64);
+        let excess = (self.delay.0 - limit).0 / (drain.0 / 1_000_000);
         let room = span * i128::from(target.saturating_sub(excess));
         let floor = span * i128::from(gate.floor_millionths);
         let most = self.most_room();

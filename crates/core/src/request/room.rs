@@ -116,23 +116,22 @@ impl Room {
 
     /// Time has come to `now`.
     pub(super) fn advance(&mut self, now: Time) {
-        // Beyond what fills the accounts, time need not be counted.
         let all = now.since(self.at);
-        let span = i128::from(all.0.min(self.fill_time()));
         self.at = self.at.max(now);
         let gone = self.time_for(self.lingering, MILLION).is_none_or(|span| span <= all);
         let back = if gone { self.lingering } else { self.carries(all) };
         self.lingering -= back;
-        let paid = |millionths: u64| span * i128::from(self.rate.0) * i128::from(millionths);
+        // No account holds what a link carries in years.
+        let paid = |millionths| self.pays(all, millionths);
         let (room, floor) = (paid(self.pays_millionths()), paid(self.config.floor_millionths));
         let most = self.most_room();
         self.room = if self.room > most {
             most.max(self.room - self.carries(all))
         } else {
-            (self.room + room + back).min(most)
+            self.room.saturating_add(room).saturating_add(back).min(most)
         };
-        self.read_floor = (self.read_floor + floor).min(self.grant());
-        self.request_floor = (self.request_floor + floor).min(self.grant());
+        self.read_floor = self.read_floor.saturating_add(floor).min(self.grant());
+        self.request_floor = self.request_floor.saturating_add(floor).min(self.grant());
     }
 
     /// The link has carried `size` that nobody has paid for.
@@ -205,6 +204,9 @@ impl Room {
 
     /// The share of the link's rate that time pays in.
     fn pays_millionths(&self) -> u64 {
+        if self.delay == Span::ZERO {
+            return self.target_millionths;
+        }
         let two = self.rate.transmission(self.largest * 2);
         let limit = two.max(self.config.delay_limit);
         let drain = DRAIN.0.max(limit.0.saturating_mul(DRAIN_IN_LIMITS));
@@ -270,14 +272,6 @@ impl Room {
         Some(self.at + self.time_for(missing, self.pays_millionths() + returns)?)
     }
 
-    /// The longest that either account takes from empty to full.
-    fn fill_time(&self) -> u64 {
-        let room = self.time_for(self.most_room() - self.room, self.pays_millionths());
-        let least = self.read_floor.min(self.request_floor);
-        let floor = self.time_for(self.grant() - least, self.config.floor_millionths);
-        room.into_iter().chain(floor).max().map_or(0, |span| span.0)
-    }
-
     /// The time that paying in this much takes; `None` for ever.
     fn time_for(&self, amount: i128, millionths: u64) -> Option<Span> {
         let speed = i128::from(self.rate.0) * i128::from(millionths);
@@ -308,6 +302,12 @@ impl Room {
     }
 
     fn carries(&self, span: Span) -> i128 {
-        i128::from(self.rate.0) * i128::from(span.0) * i128::from(MILLION)
+        self.pays(span, MILLION)
+    }
+
+    /// So much of what the link carries, or as much as an account can hold.
+    fn pays(&self, span: Span, millionths: u64) -> i128 {
+        let bits = i128::from(self.rate.0).saturating_mul(i128::from(span.0));
+        bits.saturating_mul(i128::from(millionths))
     }
 }

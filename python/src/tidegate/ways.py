@@ -141,7 +141,7 @@ class Msf(Way):
     target: float = 0.99
     """Target utilisation of the link (U+): a number from 0.1 to 1."""
 
-    delay_limit: str = "50 ms"
+    delay_limit: str = "30 ms"
     """Queueing delay of the path above which requests and grants slow down: a time from '1 ms' to
     '3600 s'.
     """

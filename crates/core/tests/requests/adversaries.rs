@@ -240,7 +240,7 @@ fn the_search_finds_who_is_starved_behind_an_ordinary_gateway() {
     });
     match run {
         Err(TestError::Fail(reason, _)) => {
-            assert!(reason.message().contains("instead of"), "{reason}")
+            assert!(reason.message().contains("instead of"), "{reason}");
         }
         other => panic!("{other:?}"),
     }

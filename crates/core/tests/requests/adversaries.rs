@@ -131,13 +131,17 @@ pub(crate) fn judge(case: &Case) -> Result<u64, String> {
 }
 
 fn judge_run(mut model: Model, case: &Case) -> Result<u64, String> {
-    let half = Span(window(case).0 / 2);
-    let sums: Vec<_> = (0..=6).map(|halves| model.run_until(WARM_UP + half * halves)).collect();
-    for (halves, of) in sums.windows(3).enumerate() {
-        let outcome = of[2].since(&of[0], model.rate);
-        judge_window(case, &outcome).map_err(|fault| format!("from half {halves} on, {fault}"))?;
+    for (half, outcome) in windows(&mut model, case).iter().enumerate() {
+        judge_window(case, outcome).map_err(|fault| format!("from half {half} on, {fault}"))?;
     }
     Ok(model.step)
+}
+
+/// What comes of five windows after the warm-up, of which each begins half of one later.
+pub(crate) fn windows(model: &mut Model, case: &Case) -> Vec<Outcome> {
+    let half = Span(window(case).0 / 2);
+    let sums: Vec<_> = (0..=6).map(|halves| model.run_until(WARM_UP + half * halves)).collect();
+    sums.windows(3).map(|of| of[2].since(&of[0], model.rate)).collect()
 }
 
 /// What is wrong in a window, if anything.

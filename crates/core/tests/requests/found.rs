@@ -1,7 +1,7 @@
 //! What [a search](super::adversaries) of two hours found: seeds, and the cases that they shrank
 //! to. What has been mended since is held, and what has not is no worse than it was.
 
-use super::adversaries::{Behaviour, Case, Model, Outcome, User, judge};
+use super::adversaries::{Behaviour, Case, Model, Outcome, User, judge, windows};
 
 /// The seed, the weights, the rate in kilobits a second, who is honest, the others, what
 /// has to be used of the link, and the part that may be left idle while somebody waits.
@@ -226,6 +226,51 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
         }
     }
     assert!(worse.is_empty(), "{worse:?}");
+}
+
+/// What an hour of the search among few users found, and nobody has mended: the part of the
+/// link that is idle while somebody waits, in the worst of five windows.
+#[test]
+fn what_is_not_mended_is_no_worse_than_it_was() {
+    let trickling = |requests, rate| Behaviour::Trickling { requests, rate };
+    let found: [Found; 3] = [
+        (
+            28,
+            [6, 1, 1],
+            13_178,
+            user(0, 100, greedy(8, 3_121_065)),
+            &[user(0, 25, changing(18, 19_964, 45)), user(0, 295, silent(1, 2_101))],
+            0.89,
+            0.101,
+        ),
+        (
+            30,
+            [1, 4, 2],
+            1_629,
+            user(0, 10, greedy(12, 98_455)),
+            &[user(1, 95, trickling(38, 2_200))],
+            0.89,
+            0.106,
+        ),
+        (
+            51,
+            [4, 2, 3],
+            3_165,
+            user(1, 90, greedy(8, 583_415)),
+            &[user(2, 20, trickling(33, 7_400))],
+            0.87,
+            0.128,
+        ),
+    ];
+    for (seed, weights, rate, honest, others, least, most) in found {
+        let (honest, others) = (vec![honest], others.to_vec());
+        let case = Case { weights: weights.to_vec(), rate, honest, others };
+        let outcomes = windows(&mut Model::new(&case), &case);
+        let used = outcomes.iter().map(|outcome| outcome.used).fold(1.0, f64::min);
+        let missed = outcomes.iter().map(|outcome| outcome.missed).fold(0.0, f64::max);
+        println!("seed {seed}: {used:.3} used, {missed:.3} idle while somebody waits");
+        assert!(used > least && missed < most, "seed {seed}: {used}, {missed}");
+    }
 }
 
 /// The farther one had 0.225, when what all responses bring in the mean was charged at a

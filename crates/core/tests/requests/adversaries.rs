@@ -13,7 +13,7 @@
 //! gets nothing for a while is not made up for by what they had before.
 //!
 //! `TIDEGATE_HUNT="1 h" cargo test --release -p tidegate-core --test requests hunt` searches
-//! for as long; without it the search is brief.
+//! for as long on all processors; without it the search is brief.
 
 mod model;
 

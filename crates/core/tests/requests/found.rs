@@ -215,11 +215,19 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             0.013,
         ),
     ];
+    no_worse(found.into_iter().chain(since), |case| vec![Model::new(case).run(case)]);
+}
+
+/// Cases use more of the link than they have to, and leave less idle while somebody waits,
+/// in each window.
+fn no_worse<'a>(found: impl Iterator<Item = Found<'a>>, windows: fn(&Case) -> Vec<Outcome>) {
     let mut worse = Vec::new();
-    for (seed, weights, rate, honest, others, least, most) in found.into_iter().chain(since) {
+    for (seed, weights, rate, honest, others, least, most) in found {
         let (honest, others) = (vec![honest], others.to_vec());
         let case = Case { weights: weights.to_vec(), rate, honest, others };
-        let Outcome { used, missed, .. } = Model::new(&case).run(&case);
+        let outcomes = windows(&case);
+        let used = outcomes.iter().map(|outcome| outcome.used).fold(1.0, f64::min);
+        let missed = outcomes.iter().map(|outcome| outcome.missed).fold(0.0, f64::max);
         println!("seed {seed}: {used:.3} used, {missed:.3} idle while somebody waits");
         if used <= least || missed >= most {
             worse.push((seed, used, missed));
@@ -262,15 +270,7 @@ fn what_is_not_mended_is_no_worse_than_it_was() {
             0.128,
         ),
     ];
-    for (seed, weights, rate, honest, others, least, most) in found {
-        let (honest, others) = (vec![honest], others.to_vec());
-        let case = Case { weights: weights.to_vec(), rate, honest, others };
-        let outcomes = windows(&mut Model::new(&case), &case);
-        let used = outcomes.iter().map(|outcome| outcome.used).fold(1.0, f64::min);
-        let missed = outcomes.iter().map(|outcome| outcome.missed).fold(0.0, f64::max);
-        println!("seed {seed}: {used:.3} used, {missed:.3} idle while somebody waits");
-        assert!(used > least && missed < most, "seed {seed}: {used}, {missed}");
-    }
+    no_worse(found.into_iter(), |case| windows(&mut Model::new(case), case));
 }
 
 /// The farther one had 0.225, when what all responses bring in the mean was charged at a

@@ -202,6 +202,11 @@ impl Room {
         self.delay = delay.unwrap_or(self.delay - self.at.since(since));
     }
 
+    /// The path's queueing delay, as far as it is known.
+    pub(super) fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// The share of the link's rate that time pays in.
     fn pays_millionths(&self) -> u64 {
         if self.delay == Span::ZERO {

@@ -41,10 +41,15 @@ pub struct Config {
 /// window is free. Three round trips of the longest paths, with a loss, take less.
 const PATIENCE: Span = Span::seconds(3);
 
+/// While the path's queueing delay is below this, it is not the queue that a silent response
+/// waits in.
+const SHORT_QUEUE: Span = Span::millis(375);
+
 /// How far a user may be ahead of one whose long response wants to be read, and still have
-/// requests released first, or a response read that has received less: what the link carries
-/// in this time, for a weight of 1. What users receive differs from their shares by no more
-/// than that and what is on its way, and pages do not wait for others' files.
+/// requests released first: what the link carries in this time, for a weight of 1. And how far
+/// behind somebody may be, whatever their weight, while a response of others is read that has
+/// received less. What users receive differs from their shares by no more than that and what
+/// is on its way, and pages do not wait for others' files.
 const LEAD: Span = Span::millis(500);
 /// On a slow link it is so many responses of the least size that may be long.
 const LEAST_LEAD: u64 = 4;
@@ -439,12 +444,16 @@ impl Scheduler {
             && let Some((until, number)) = gate.watched.first().copied()
             && until <= now
         {
-            let response = &self.responses[number as usize];
-            let is_slow = response.arrived - response.before < gate.config.grant.0;
+            let Response { user, arrived, before, .. } = self.responses[number as usize];
+            let is_slow = arrived - before < gate.config.grant.0;
+            let is_silent = arrived == 0 && gate.room.delay() < SHORT_QUEUE;
             self.unwatch(number);
             if is_slow {
                 self.give_place_back(number);
                 self.reclaim(number);
+                if is_silent {
+                    self.expect_less(user);
+                }
                 // Nothing needs to be set aside for what does not come.
                 self.responses[number as usize].pace = 0;
                 self.set_aside(number);

@@ -9,14 +9,14 @@ use tidegate_core::request::{
 use tidegate_core::{Bytes, Rate, Span, Time};
 
 /// A scheduler, and the next request's number.
-struct Desk {
-    scheduler: Scheduler,
-    handles: u64,
-    now: Time,
+pub(super) struct Desk {
+    pub(super) scheduler: Scheduler,
+    pub(super) handles: u64,
+    pub(super) now: Time,
 }
 
 impl Desk {
-    fn new(name: &str, given: &[(&str, &str)], weights: &[u32]) -> Desk {
+    pub(super) fn new(name: &str, given: &[(&str, &str)], weights: &[u32]) -> Desk {
         let entry = catalogue::find(name).expect("it is in the catalogue");
         let weights: Vec<_> =
             weights.iter().map(|w| NonZeroU32::new(*w).expect("not zero")).collect();
@@ -24,12 +24,12 @@ impl Desk {
         Desk { scheduler: scheduler.expect("within range"), handles: 0, now: Time::ZERO }
     }
 
-    fn arrive(&mut self, class: u32, user: u64) -> Ticket {
+    pub(super) fn arrive(&mut self, class: u32, user: u64) -> Ticket {
         self.try_arrive(class, user).expect("there is room to wait")
     }
 
     /// One after the other, by class and user.
-    fn arrive_all(&mut self, requests: &[(u32, u64)]) {
+    pub(super) fn arrive_all(&mut self, requests: &[(u32, u64)]) {
         for (class, user) in requests {
             self.arrive(*class, *user);
         }
@@ -51,13 +51,13 @@ impl Desk {
     }
 
     /// The next request that is released, which should be this one.
-    fn released(&mut self, expected: u64) -> Permit {
+    pub(super) fn released(&mut self, expected: u64) -> Permit {
         let (handle, permit) = self.release().expect("a request waits, and a place is free");
         assert_eq!(handle, expected);
         permit
     }
 
-    fn receive(&mut self, permit: &Permit, size: u64) -> Reading {
+    pub(super) fn receive(&mut self, permit: &Permit, size: u64) -> Reading {
         self.scheduler.received(self.now, permit, Bytes(size))
     }
 
@@ -300,33 +300,6 @@ fn another_weight_counts_from_its_change_on() {
 }
 
 #[test]
-fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
-    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
-    // Users of weights 1 and 2. The first has received 1 kB and wants to read on; the
-    // second has a request waiting.
-    let next_after = |of_second: u64| {
-        let mut desk = Desk::new("msf", &given, &[1, 2]);
-        desk.arrive_all(&[(0, 1), (1, 1)]);
-        desk.now = Time::ZERO + Span::millis(100);
-        let (first, second) = (desk.released(0), desk.released(1));
-        assert_eq!(desk.receive(&first, 1_000), Reading::UpTo(Bytes(0)));
-        assert_eq!(desk.receive(&second, of_second), Reading::UpTo(Bytes(0)));
-        desk.arrive(1, 1);
-        // By then the burst is forgotten, and the floor has nothing yet.
-        desk.now += Span::millis(500);
-        let next = desk.scheduler.next(desk.now);
-        drop((first, second));
-        next
-    };
-    // The link carries 500 kB in a lead, and that for its weight the second user is ahead.
-    let next = next_after(1_002_000);
-    assert!(matches!(&next, Some(Decision::Release { request, .. }) if request.handle == 2));
-    // And now by a byte more.
-    let next = next_after(1_002_001);
-    assert!(matches!(next, Some(Decision::Read { handle: 0, size: Bytes(1_000) })), "{next:?}");
-}
-
-#[test]
 fn silent_users_take_nothing_from_others_and_give_nothing_to_their_class() {
     // Two users download, one of weight 4 and one of weight 1. Of the latter class, many
     // more hold a response that brings nothing.
@@ -481,72 +454,27 @@ fn a_request_of_who_breaks_off_is_paid_for_by_what_servers_could_send() {
     assert_eq!(paid, [7.0 * 16_384.0, 10_000.0, 15_000.0]);
 }
 
-/// What a response to class 1 receives more in two seconds than one to class 0, which had the
-/// link alone for such a time but for a slow server's response to class `slow`: the former
-/// `arrives` or, if it does not, its server sends at last what was asked for at the beginning.
-fn head_start(shares: &str, slow: u32, arrives: bool, alone: Span) -> u64 {
-    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001"), ("shares", shares)];
-    let mut desk = Desk::new("msf", &given, &[1, 1, 1]);
-    desk.now = Time::ZERO + Span::millis(100);
-    desk.arrive_all(&[(0, 1), (slow, 1), (1, 1)][..if arrives { 2 } else { 3 }]);
-    let mut permits: Vec<_> = (0..desk.handles).map(|handle| desk.released(handle)).collect();
-    permits.iter().for_each(|permit| {
-        desk.receive(permit, 1_000);
-    });
-    let begin = desk.now + alone;
-    let end = begin + Span::seconds(2);
-    let mut received = [0, 0, 0];
-    let (mut slow_sends, mut begins) = (desk.now, Some(begin));
-    while desk.now < end {
-        if desk.now >= slow_sends {
-            desk.receive(&permits[1], 1_000);
-            slow_sends += Span::seconds(1);
-        }
-        if begins.take_if(|begin| desk.now >= *begin).is_some() {
-            received = [0, 0, 0];
-            match permits.get(2) {
-                Some(late) => _ = desk.receive(late, 1_000),
-                None => _ = desk.arrive(1, 1),
-            }
-        }
-        while let Some(decision) = desk.scheduler.next(desk.now) {
-            let (of, size) = match decision {
-                Decision::Read { handle, size } => (handle as usize, size.0),
-                Decision::Release { permit, .. } => {
-                    permits.push(permit);
-                    (2, 1_000)
-                }
-            };
-            // The slow one has it later, and the late one too.
-            if of == 0 || of == 2 && begins.is_none() {
-                received[of] += size;
-                desk.receive(&permits[of], size);
-            }
-        }
-        let ready = desk.scheduler.next_ready(desk.now).expect("somebody downloads");
-        desk.now = ready.min(slow_sends).min(begins.unwrap_or(end));
-    }
-    received[2] - received[0]
-}
-
 #[test]
-fn nobody_starts_further_behind_than_a_lead_however_slow_somebody_is() {
-    // The slow response is to somebody else, or to who comes.
-    for (slow, arrives) in [(2, true), (1, true), (1, false)] {
-        // After seconds, who comes is behind by the 500 kB that the link carries in a lead.
-        // Among users of one group, who has received less then gets ahead by another.
-        for (shares, lead) in [("user", 1_000_000), ("class", 500_000)] {
-            // In 150 ms the link carries less, and who comes is no further behind than whoever
-            // has the least.
-            for (alone, expected, within) in
-                [(50, 148_500, 15_000), (5_000, lead, 3_000), (50_000, lead, 3_000)]
-            {
-                let ahead = head_start(shares, slow, arrives, Span::millis(alone));
-                let of = format!("{shares}, {slow}, {arrives}, {alone} ms: {ahead}");
-                assert!(ahead.abs_diff(expected) < within, "{of}");
-            }
-        }
+fn who_asks_servers_that_never_answer_is_promised_less_each_time() {
+    let given = [("window", "fixed"), ("long_from", "10 kB"), ("shares", "class")];
+    let mut desk = Desk::new("msf", &given, &[1]);
+    desk.arrive_all(&[(0, 1); 5]);
+    let (mut paid, mut silent) = (Vec::new(), Vec::new());
+    let mut ask = |desk: &mut Desk, handle| {
+        let before = desk.service(0);
+        silent.push(desk.released(handle));
+        paid.push(desk.service(0) - before);
+    };
+    ask(&mut desk, 0);
+    for (handle, delay) in [(1, 0), (2, 374), (3, 376), (4, 374)] {
+        // A place is free again after three seconds.
+        desk.now += Span::seconds(3);
+        let report = LinkReport { carried: Bytes::ZERO, queueing_delay: Some(Span::millis(delay)) };
+        desk.scheduler.report(desk.now, report);
+        ask(&mut desk, handle);
     }
+    // The report comes after the time, so it counts for the next.
+    assert_eq!(paid, [10_000.0, 8_750.0, 7_656.0, 6_699.0, 6_699.0]);
 }
 
 #[test]

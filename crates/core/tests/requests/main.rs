@@ -7,6 +7,7 @@ mod conformance;
 mod examples;
 mod exchanges;
 mod found;
+mod leads;
 mod lives;
 mod pages;
 mod places;

@@ -40,6 +40,7 @@ impl World<'_> {
         };
         self.read_floor = (self.read_floor + floor).min(grant);
         self.request_floor = (self.request_floor + floor).min(grant);
+        let mut silent = Vec::new();
         for response in &mut self.responses {
             while let Some(until) = response.watched_until.take_if(|until| *until <= now) {
                 if response.arrived - response.before >= gate.grant.0 {
@@ -51,7 +52,15 @@ impl World<'_> {
                 response.pace = 0;
                 let paid = std::mem::take(&mut response.paid);
                 self.room = (self.room + i128::from(paid) * BYTE).min(most.max(self.room));
+                let is_silent = response.arrived == 0 && self.delay.0 < Span::millis(375);
+                silent.extend(is_silent.then_some(response.request));
             }
+        }
+        for request in silent {
+            if self.usual.iter().all(|(of, _)| *of != (request.class, request.user)) {
+                self.see_of(request, self.brings(request));
+            }
+            self.see_of(request, 1);
         }
     }
 

@@ -72,6 +72,17 @@ impl Scheduler {
         Some(usual.unwrap_or(gate.sizes.expected()))
     }
 
+    /// A response of a user has brought nothing: who asks servers that never answer is not
+    /// promised as much each time.
+    pub(super) fn expect_less(&mut self, user: u32) {
+        if self.lines.usual(user).is_none()
+            && let Some(expected) = self.expected(user)
+        {
+            self.lines.see(user, expected);
+        }
+        self.lines.see(user, Bytes(1));
+    }
+
     /// The room is promised to what a response is to bring.
     pub(super) fn promise(&mut self, number: u32, size: Bytes) {
         if let Some(gate) = &mut self.gate {

@@ -1,0 +1,125 @@
+//! Leads: how far users may differ from their shares for a while.
+
+use tidegate_core::request::{Decision, Reading};
+use tidegate_core::{Bytes, Span, Time};
+
+use super::examples::Desk;
+
+#[test]
+fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
+    // Users of weights 1 and 2. The first has received 1 kB and wants to read on; the
+    // second has a request waiting.
+    let next_after = |of_second: u64| {
+        let mut desk = Desk::new("msf", &given, &[1, 2]);
+        desk.arrive_all(&[(0, 1), (1, 1)]);
+        desk.now = Time::ZERO + Span::millis(100);
+        let (first, second) = (desk.released(0), desk.released(1));
+        assert_eq!(desk.receive(&first, 1_000), Reading::UpTo(Bytes(0)));
+        assert_eq!(desk.receive(&second, of_second), Reading::UpTo(Bytes(0)));
+        desk.arrive(1, 1);
+        // By then the burst is forgotten, and the floor has nothing yet.
+        desk.now += Span::millis(500);
+        let next = desk.scheduler.next(desk.now);
+        drop((first, second));
+        next
+    };
+    // The link carries 500 kB in a lead, and that for its weight the second user is ahead.
+    let next = next_after(1_002_000);
+    assert!(matches!(&next, Some(Decision::Release { request, .. }) if request.handle == 2));
+    // And now by a byte more.
+    let next = next_after(1_002_001);
+    assert!(matches!(next, Some(Decision::Read { handle: 0, size: Bytes(1_000) })), "{next:?}");
+}
+
+#[test]
+fn a_small_response_is_read_first_until_others_are_behind_by_a_lead_of_any_weight() {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
+    // Users of weights 4 and 1 read something long. The first has received 600 kB.
+    let next_after = |of_second: u64| {
+        let mut desk = Desk::new("msf", &given, &[4, 1]);
+        desk.arrive_all(&[(0, 1), (1, 1)]);
+        desk.now = Time::ZERO + Span::millis(100);
+        let (first, second) = (desk.released(0), desk.released(1));
+        assert_eq!(desk.receive(&first, 600_000), Reading::UpTo(Bytes(0)));
+        assert_eq!(desk.receive(&second, of_second), Reading::UpTo(Bytes(0)));
+        desk.now += Span::millis(500);
+        let next = desk.scheduler.next(desk.now);
+        drop((first, second));
+        next
+    };
+    // The second would be due a quarter of that, 150 kB. The first is behind by 500 kB, which
+    // the link carries in a lead, when the second has another quarter of those.
+    let next = next_after(275_000);
+    assert!(matches!(next, Some(Decision::Read { handle: 1, .. })), "{next:?}");
+    let next = next_after(275_001);
+    assert!(matches!(next, Some(Decision::Read { handle: 0, .. })), "{next:?}");
+}
+
+/// What a response to class 1 receives more in two seconds than one to class 0, which had the
+/// link alone for such a time but for a slow server's response to class `slow`: the former
+/// `arrives` or, if it does not, its server sends at last what was asked for at the beginning.
+fn head_start(shares: &str, slow: u32, arrives: bool, alone: Span) -> u64 {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001"), ("shares", shares)];
+    let mut desk = Desk::new("msf", &given, &[1, 1, 1]);
+    desk.now = Time::ZERO + Span::millis(100);
+    desk.arrive_all(&[(0, 1), (slow, 1), (1, 1)][..if arrives { 2 } else { 3 }]);
+    let mut permits: Vec<_> = (0..desk.handles).map(|handle| desk.released(handle)).collect();
+    permits.iter().for_each(|permit| {
+        desk.receive(permit, 1_000);
+    });
+    let begin = desk.now + alone;
+    let end = begin + Span::seconds(2);
+    let mut received = [0, 0, 0];
+    let (mut slow_sends, mut begins) = (desk.now, Some(begin));
+    while desk.now < end {
+        if desk.now >= slow_sends {
+            desk.receive(&permits[1], 1_000);
+            slow_sends += Span::seconds(1);
+        }
+        if begins.take_if(|begin| desk.now >= *begin).is_some() {
+            received = [0, 0, 0];
+            match permits.get(2) {
+                Some(late) => _ = desk.receive(late, 1_000),
+                None => _ = desk.arrive(1, 1),
+            }
+        }
+        while let Some(decision) = desk.scheduler.next(desk.now) {
+            let (of, size) = match decision {
+                Decision::Read { handle, size } => (handle as usize, size.0),
+                Decision::Release { permit, .. } => {
+                    permits.push(permit);
+                    (2, 1_000)
+                }
+            };
+            // The slow one has it later, and the late one too.
+            if of == 0 || of == 2 && begins.is_none() {
+                received[of] += size;
+                desk.receive(&permits[of], size);
+            }
+        }
+        let ready = desk.scheduler.next_ready(desk.now).expect("somebody downloads");
+        desk.now = ready.min(slow_sends).min(begins.unwrap_or(end));
+    }
+    received[2] - received[0]
+}
+
+#[test]
+fn nobody_starts_further_behind_than_a_lead_however_slow_somebody_is() {
+    // The slow response is to somebody else, or to who comes.
+    for (slow, arrives) in [(2, true), (1, true), (1, false)] {
+        // After seconds, who comes is behind by the 500 kB that the link carries in a lead.
+        // Among users of one group, who has received less then gets ahead by another.
+        for (shares, lead) in [("user", 1_000_000), ("class", 500_000)] {
+            // In 150 ms the link carries less, and who comes is no further behind than whoever
+            // has the least.
+            for (alone, expected, within) in
+                [(50, 148_500, 15_000), (5_000, lead, 3_000), (50_000, lead, 3_000)]
+            {
+                let ahead = head_start(shares, slow, arrives, Span::millis(alone));
+                let of = format!("{shares}, {slow}, {arrives}, {alone} ms: {ahead}");
+                assert!(ahead.abs_diff(expected) < within, "{of}");
+            }
+        }
+    }
+}

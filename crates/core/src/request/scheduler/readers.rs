@@ -2,12 +2,11 @@
 //!
 //! Long responses that want to be read stand in the order of LAS-log: the fewest powers of
 //! two received first. Those of two users do so until the user who has had less for their
-//! weight is behind by a lead. Of one user and
-//! power of two, the oldest is first, for those of one size would otherwise end together.
-//! Requests stand in the order of what their users' requests have brought. So a user's
-//! download waits for others, but not the page that the same user asks for meanwhile; and
-//! whoever asks for nothing but small responses waits as soon as they bring more than others
-//! get.
+//! weight is behind by a lead. Of one user and power of two, the oldest is first, for those of
+//! one size would otherwise end together. Requests stand in the order of what their users'
+//! requests have brought. So a user's download waits for others, but not the page that the
+//! same user asks for meanwhile; and whoever asks for nothing but small responses waits as
+//! soon as they bring more than others get.
 
 use std::collections::{BTreeMap, BTreeSet};
 

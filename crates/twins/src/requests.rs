@@ -319,11 +319,9 @@ impl<'a> World<'a> {
         let level = |request: &Request| self.level(request.class, request.user);
         let meant: Vec<_> = self.hungry().map(|(request, _)| request).collect();
         let meant = meant.into_iter().filter(|request| is_meant(request.class));
-        let least = meant.clone().map(|r| (level(&r), (r.class, r.user))).min()?;
-        let (least, (class, _)) = least;
-        let weight = if self.is_together() { self.weights[class as usize] } else { 1 };
         let lead = self.config.read_gate.map_or(0, |gate| self.lead(gate));
-        let most = least.plus(Fraction::new(lead, weight.into()));
+        let most = meant.clone().map(|request| level(&request)).min()?;
+        let most = most.plus(Fraction::new(i128::from(lead), 1));
         let meant = meant.filter(|request| level(request) <= most);
         meant.min_by_key(|request| {
             let first = first((request.class, request.user));
@@ -369,7 +367,7 @@ impl<'a> World<'a> {
         let is_meant = |class: u32| group.is_none_or(|group| group == class);
         let request = self.first_request(&is_meant).filter(|_| with_requests);
         let reader = self.first_reader(&is_meant);
-        let lead = Fraction::new(self.lead(gate), 1);
+        let lead = Fraction::new(i128::from(self.lead(gate)), 1);
         let release = |request: Request| {
             let asked = self.asked(request.class, request.user);
             let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
@@ -395,8 +393,8 @@ impl<'a> World<'a> {
     }
 
     /// How far a user of weight 1 may be ahead.
-    fn lead(&self, gate: ReadGateConfig) -> i128 {
-        i128::from((self.rate.0 / 16).max(4 * gate.long_from.0))
+    fn lead(&self, gate: ReadGateConfig) -> u64 {
+        (self.rate.0 / 16).max(4 * gate.long_from.0)
     }
 
     /// The room that a grant to a long response takes.
@@ -506,7 +504,7 @@ impl<'a> World<'a> {
         if let Some(gate) = self.config.read_gate
             && self.ground == Ground::Turn
         {
-            let lead = self.lead(gate);
+            let lead = i128::from(self.lead(gate));
             let behind = |level: Fraction| level.plus(Fraction::new(-lead, 1));
             let level = match part {
                 Part::Asked => self.asked(class, user),

@@ -260,11 +260,6 @@ impl Lines {
         size.0.saturating_mul(if self.together { LEVEL_SCALE } else { 1 })
     }
 
-    /// How far others are ahead of a user who is behind by `size`.
-    pub(super) fn lead_over(&self, user: u32, size: Bytes) -> u64 {
-        self.level_of(self.users[user as usize].name.0, size)
-    }
-
     /// Those who come to a group from now on start no lower than the busy one who has the
     /// least.
     pub(super) fn reach(&mut self, group: u32) {

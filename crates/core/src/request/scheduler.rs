@@ -46,10 +46,9 @@ const PATIENCE: Span = Span::seconds(3);
 const SHORT_QUEUE: Span = Span::millis(375);
 
 /// How far a user may be ahead of one whose long response wants to be read, and still have
-/// requests released first: what the link carries in this time, for a weight of 1. And how far
-/// behind somebody may be, whatever their weight, while a response of others is read that has
-/// received less. What users receive differs from their shares by no more than that and what
-/// is on its way, and pages do not wait for others' files.
+/// requests released first, or a response read that has received less: what the link carries
+/// in this time, for a weight of 1. What users receive differs from their shares by no more
+/// than that and what is on its way, and pages do not wait for others' files.
 const LEAD: Span = Span::millis(500);
 /// On a slow link it is so many responses of the least size that may be long.
 const LEAST_LEAD: u64 = 4;

@@ -32,30 +32,6 @@ fn requests_come_before_long_responses_unless_their_user_is_far_ahead() {
     assert!(matches!(next, Some(Decision::Read { handle: 0, size: Bytes(1_000) })), "{next:?}");
 }
 
-#[test]
-fn a_small_response_is_read_first_until_others_are_behind_by_a_lead_of_any_weight() {
-    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
-    // Users of weights 4 and 1 read something long. The first has received 600 kB.
-    let next_after = |of_second: u64| {
-        let mut desk = Desk::new("msf", &given, &[4, 1]);
-        desk.arrive_all(&[(0, 1), (1, 1)]);
-        desk.now = Time::ZERO + Span::millis(100);
-        let (first, second) = (desk.released(0), desk.released(1));
-        assert_eq!(desk.receive(&first, 600_000), Reading::UpTo(Bytes(0)));
-        assert_eq!(desk.receive(&second, of_second), Reading::UpTo(Bytes(0)));
-        desk.now += Span::millis(500);
-        let next = desk.scheduler.next(desk.now);
-        drop((first, second));
-        next
-    };
-    // The second would be due a quarter of that, 150 kB. The first is behind by 500 kB, which
-    // the link carries in a lead, when the second has another quarter of those.
-    let next = next_after(275_000);
-    assert!(matches!(next, Some(Decision::Read { handle: 1, .. })), "{next:?}");
-    let next = next_after(275_001);
-    assert!(matches!(next, Some(Decision::Read { handle: 0, .. })), "{next:?}");
-}
-
 /// What a response to class 1 receives more in two seconds than one to class 0, which had the
 /// link alone for such a time but for a slow server's response to class `slow`: the former
 /// `arrives` or, if it does not, its server sends at last what was asked for at the beginning.

@@ -1,12 +1,13 @@
 //! Which long response is read next, and whether a request goes first.
 //!
 //! Long responses that want to be read stand in the order of LAS-log: the fewest powers of
-//! two received first. Those of two users do so until the user who has had less for their
-//! weight is behind by a lead. Of one user and power of two, the oldest is first, for those of
-//! one size would otherwise end together. Requests stand in the order of what their users'
-//! requests have brought. So a user's download waits for others, but not the page that the
-//! same user asks for meanwhile; and whoever asks for nothing but small responses waits as
-//! soon as they bring more than others get.
+//! two received first. Those of two users do so as long as neither user is ahead by more than
+//! a lead, and then in the order of what their users have received in all. Of one user and
+//! power of two, the oldest is first, for those of one size would otherwise end together.
+//! Requests stand in the order of what their users' requests have brought. So a user's
+//! download waits for others, but not the page that the same user asks for meanwhile; and
+//! whoever asks for nothing but small responses waits as soon as they bring more than others
+//! get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub(super) struct ReadGate {
     pub(super) by_age: BTreeMap<u64, u32>,
     /// The users of each group who have one, by level, and by the octave and place of the
     /// first of theirs.
-    pub(super) readers: Vec<BTreeSet<(u64, Name, u32)>>,
+    pub(super) readers: Vec<BTreeSet<(u64, u32)>>,
     pub(super) by_octave: Vec<BTreeSet<(u32, u64, Place, u32)>>,
     /// The users for whose long responses room is set aside, whether those are hungry or
     /// not: their level, and how much. And those of each group, by level.
@@ -66,7 +67,7 @@ impl Scheduler {
         let with_requests = self.window.follows_room();
         let group = self.classes.next_busy(with_requests)?;
         let request = self.lines.first_asked(group).filter(|_| with_requests);
-        let Some(&(level, ..)) = gate.readers[group as usize].first() else {
+        let Some(&(level, _)) = gate.readers[group as usize].first() else {
             return request.map(|request| self.ask(group, request));
         };
         let lead = self.lines.lead(gate.lead());
@@ -102,13 +103,11 @@ impl Scheduler {
     }
 
     /// Whose long response is next in a group: of those who are no further than a lead from
-    /// the one with the least level, whoever has one in the lowest octave. That lead is in
-    /// bytes, whatever the weight: who has four times the weight would else be behind by four
-    /// times as much of the link.
+    /// the least level, whoever has one in the lowest octave.
     fn first_reader(&self, group: u32) -> Option<u32> {
         let gate = self.gate.as_ref()?;
-        let &(least, _, behind) = gate.readers[group as usize].first()?;
-        let most = least.saturating_add(self.lines.lead_over(behind, gate.lead()));
+        let &(least, _) = gate.readers[group as usize].first()?;
+        let most = least.saturating_add(self.lines.lead(gate.lead()));
         let by_octave = &gate.by_octave[group as usize];
         let mut octave = 0;
         loop {
@@ -186,17 +185,17 @@ impl Scheduler {
     /// response.
     fn place_reader(&mut self, user: u32, level: u64, before: Option<Place>) {
         let Some(gate) = &mut self.gate else { return };
-        let (group, name) = (self.lines.group_of(user), self.lines.name(user));
+        let group = self.lines.group_of(user);
         let readers = &mut gate.readers[group as usize];
         let by_octave = &mut gate.by_octave[group as usize];
         if let Some(before) = before {
-            readers.remove(&(level, name, user));
+            readers.remove(&(level, user));
             by_octave.remove(&(before.octave, level, before, user));
         }
         let first = gate.by_user.range((user, Place::FIRST, 0)..).next();
         if let Some((_, first, _)) = first.filter(|(of, ..)| *of == user) {
             let level = self.lines.level(user);
-            readers.insert((level, name, user));
+            readers.insert((level, user));
             by_octave.insert((first.octave, level, *first, user));
         }
         self.classes.set_hungry(group, readers.len() as u32);
@@ -268,7 +267,7 @@ impl ReadGate {
         first.filter(|(of, ..)| *of == user).map(|(_, first, _)| *first)
     }
 
-    /// How far behind a user of weight 1 may be.
+    /// How far ahead a user of weight 1 may be.
     fn lead(&self) -> Bytes {
         self.rate.volume(LEAD).max(self.config.long_from * LEAST_LEAD)
     }

@@ -41,8 +41,8 @@ pub struct Config {
 /// window is free. Three round trips of the longest paths, with a loss, take less.
 const PATIENCE: Span = Span::seconds(3);
 
-/// While the path's queueing delay is below this, a response that is silent for [`PATIENCE`]
-/// does not wait in the queue: there, its handshake and itself would lose an eighth of that each.
+/// While the path's queueing delay is below this, the queue is not why a response is silent for
+/// [`PATIENCE`]: its handshake and its first bytes would lose an eighth of that time each.
 const SHORT_QUEUE: Span = Span::millis(375);
 
 /// How far a user may be ahead of one whose long response wants to be read, and still have

@@ -22,7 +22,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let span = prop_oneof![3 => 0..100_000_000_u64, 1 => 0..20_000_000_000_u64].prop_map(Span);
     let whose = prop::option::of((0..5_u32, 0..5_u64));
     let delay = prop_oneof![0..120_u64, 120..4_000_u64];
-    let delay = prop::option::of(delay.prop_map(Span::millis));
+    let delay = prop::option::weighted(0.8, delay.prop_map(Span::millis));
     prop_oneof![
         6 => (0..4_u32, 0..4_u64).prop_map(|(class, user)| Operation::Arrive { class, user }),
         1 => any::<usize>().prop_map(Operation::Withdraw),

@@ -124,7 +124,7 @@ impl Egress {
     /// Gives the discipline other settings while it runs, and tells it the
     /// present rate: see [`Discipline::reconfigure`].
     pub fn reconfigure(&mut self, now: Time, settings: &Settings, buffer: Buffer) {
-        let place = Place { buffer, rate: Some(self.rate()) };
+        let place = Place::from(buffer).at_rate(self.rate());
         self.port.reconfigure(now, settings, place);
         self.pace.queue_changed(now, |at| self.port.next_ready(at));
     }

@@ -40,13 +40,32 @@ pub struct Place {
     pub buffer: Buffer,
     /// The rate of the link or shaper behind it, where that is known and constant.
     pub rate: Option<Rate>,
+    /// What carries its packets.
+    pub medium: Medium,
 }
 
 impl From<Buffer> for Place {
-    /// In front of a link of whatever rate.
+    /// In front of a wire of whatever rate.
     fn from(buffer: Buffer) -> Place {
-        Place { buffer, rate: None }
+        Place { buffer, rate: None, medium: Medium::Wire }
     }
+}
+
+impl Place {
+    /// The same in front of a link or shaper of this rate.
+    #[must_use]
+    pub fn at_rate(self, rate: Rate) -> Place {
+        Place { rate: Some(rate), ..self }
+    }
+}
+
+/// What carries packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// It takes a packet as soon as the one before has left.
+    Wire,
+    /// Stations take turns on it, so that packets leave many at a time and wait between.
+    Radio,
 }
 
 /// When a discipline gives up packets.

@@ -105,7 +105,7 @@ impl Lane {
     /// An empty queue; `seed` is that of its random stream and hash.
     #[must_use]
     pub fn new(queue: Queue, seed: u64) -> Lane {
-        let place = tidegate_core::entry::Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+        let place = tidegate_core::entry::Place::from(queue.buffer()).at_rate(queue.rate);
         let discipline = (queue.entry.build)(&queue.settings, place, seed);
         let books = Books::new(discipline.levels().len(), queue.rate);
         let enqueued = vec![0; discipline.levels().len()];

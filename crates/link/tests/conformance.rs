@@ -137,7 +137,7 @@ fn through_the_bridge(queue: &Queue, arrivals: &[Arrival]) -> (Vec<Departure>, u
 
 /// What `core` makes of the same packets.
 fn through_core(queue: &Queue, arrivals: &[Arrival]) -> (Vec<Departure>, u64) {
-    let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+    let place = Place::from(queue.buffer()).at_rate(queue.rate);
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut packets: Vec<Headers> = Vec::new();
     let mut out = Vec::new();

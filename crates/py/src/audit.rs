@@ -116,7 +116,7 @@ impl Case {
         } else {
             Buffer::bytes(Bytes(1 + random.index(12_000) as u64))
         };
-        let place = Place { buffer, rate: Some(Rate(10_000_000)) };
+        let place = Place::from(buffer).at_rate(Rate(10_000_000));
         let operation = |random: &mut Stream| match random.index(10) {
             0..5 => {
                 let flow = random.index(5) as u8;

@@ -166,7 +166,7 @@ struct Custom {
 impl Custom {
     fn new(class: u32, place: Place, seed: u64) -> Custom {
         let class = locked(&CLASSES).get(&class).expect("it is registered").clone();
-        let Place { buffer, rate } = place;
+        let Place { buffer, rate, .. } = place;
         let (packets, bytes) = match buffer.amount() {
             Amount::Packets(packets) => (Some(packets), None),
             Amount::Bytes(bytes) => (None, Some(bytes.0)),

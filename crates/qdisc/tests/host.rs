@@ -158,7 +158,7 @@ const REASONS: [(LossReason, &str); 4] = [
 
 /// What `core` makes of it: also the packets that it lost, by [`REASONS`].
 fn through_core(queue: &Queue, steps: &[Step]) -> (Vec<Event>, [u64; 4], usize) {
-    let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+    let place = Place::from(queue.buffer()).at_rate(queue.rate);
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut framing = queue.framing;
     let mut events = Vec::new();

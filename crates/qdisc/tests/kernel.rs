@@ -145,7 +145,7 @@ fn send(sockets: &[UdpSocket], arrivals: &[Sent]) {
 
 /// What is left, in its order, if nothing leaves before all have come.
 fn through_core(queue: &Queue, from: u16, arrivals: &[Sent]) -> Vec<u64> {
-    let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+    let place = Place::from(queue.buffer()).at_rate(queue.rate);
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut now = Time::ZERO;
     for (number, Sent { flow, size }) in arrivals.iter().enumerate() {

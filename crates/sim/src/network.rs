@@ -18,6 +18,7 @@ use std::sync::Arc;
 use tidegate_core::discipline::Discipline;
 use tidegate_core::discipline::fifo::Fifo;
 use tidegate_core::egress::{Egress, Poll};
+use tidegate_core::entry::{Medium, Place};
 use tidegate_core::{Buffer, Bytes, Loss, Packet, Port, Rate, Span, Time};
 
 use crate::air::{Air, Radio};
@@ -103,11 +104,16 @@ impl Link {
                 delay: Times::default(),
             }))
         };
+        let medium = match &spec.capacity {
+            Capacity::Uplink(_) | Capacity::Downlink(_) => Medium::Radio,
+            Capacity::Unlimited | Capacity::Fixed(_) | Capacity::Trace(_) => Medium::Wire,
+        };
+        // Without the rate: what is compared are the disciplines with their settings.
+        let place = |buffer: Buffer| Place { medium, ..buffer.into() };
         let discipline: Option<Box<dyn Discipline>> = match &spec.queue {
             QueueSpec::Shaped(shaper) => Some(shaper.build(seed)),
-            // Without the rate: what is compared are the disciplines with their settings.
-            QueueSpec::Tested(buffer) => Some(tested.build((*buffer).into(), seed)),
-            QueueSpec::Fixed(choice, buffer) => Some(choice.build((*buffer).into(), seed)),
+            QueueSpec::Tested(buffer) => Some(tested.build(place(*buffer), seed)),
+            QueueSpec::Fixed(choice, buffer) => Some(choice.build(place(*buffer), seed)),
             QueueSpec::Unbounded => None,
         };
         let endless = || Box::new(Fifo::new(Buffer::packets(u32::MAX)));

@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_slow_link_raises_the_target_in_the_rfc_but_not_in_linux() {
-        let place = Place { buffer: Buffer::packets(20), rate: Some(Rate(1_000_000)) };
+        let place = Place::from(Buffer::packets(20)).at_rate(Rate(1_000_000));
         for (form, millis) in [("rfc", 18), ("linux", 5)] {
             let settings = ENTRY.settings(&[("form", form)]).unwrap();
             let target = CodelParameters::in_place(&settings, place).target;

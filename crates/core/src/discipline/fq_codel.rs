@@ -67,10 +67,7 @@ pub const ENTRY: Entry = Entry {
         CE_THRESHOLD_SELECTOR,
     ],
     fixed: &[Form::OR_RFC, FLOWS],
-    build: |settings, place, seed| {
-        let parameters = parameters(settings, place);
-        Box::new(FqCodel::new(Turns::from_settings(settings), parameters, place.buffer, seed))
-    },
+    build: |settings, place, seed| Box::new(FqCodel::in_place(settings, place, seed)),
 };
 
 /// `RFC 8290 section 5.2`.
@@ -153,6 +150,10 @@ pub struct FqCodel {
     hash: FlowHash,
     queues: FlowQueues<CodelLaw>,
     order: SparseFirst,
+    /// Whether a full buffer leaves every queue its last packet.
+    spares_last: bool,
+    /// Whether queues that were idle go first.
+    idle_first: bool,
 }
 
 impl FqCodel {
@@ -172,7 +173,29 @@ impl FqCodel {
             hash: FlowHash::new(seed),
             queues: FlowQueues::new(),
             order: SparseFirst::new(parameters.form),
+            spares_last: false,
+            idle_first: true,
         }
+    }
+
+    /// The same, but a full buffer refuses what arrives if the longest queue has one packet,
+    /// to find out what that does.
+    #[must_use]
+    pub fn with_losses_that_spare_the_last(self) -> FqCodel {
+        FqCodel { spares_last: true, ..self }
+    }
+
+    /// The same, but queues that were idle wait behind all others, to find out what that does.
+    #[must_use]
+    pub fn with_idle_queues_last(self) -> FqCodel {
+        FqCodel { idle_first: false, ..self }
+    }
+
+    /// Empty queues with these settings, for a place.
+    #[must_use]
+    pub fn in_place(settings: &Settings, place: Place, seed: u64) -> FqCodel {
+        let turns = Turns::from_settings(settings);
+        FqCodel::new(turns, parameters(settings, place), place.buffer, seed)
     }
 
     fn quantum(&self) -> i128 {
@@ -180,10 +203,15 @@ impl FqCodel {
     }
 
     /// Makes room for what has just come, at the expense of the longest queue.
-    fn push_out(&mut self, room: Buffer, arriving: &Packet, losses: &mut Losses) {
+    fn push_out(&mut self, room: Buffer, (queue, arriving): (u32, &Packet), losses: &mut Losses) {
         while !room.holds(self.queues.backlog()) {
             let Some(longest) = self.queues.fattest() else { return };
             let (packets, bytes) = (self.queues.packets_of(longest), self.queues.bytes_of(longest));
+            if self.spares_last && packets < 2 {
+                let newest = self.queues.pop_last(queue).expect("it has just come");
+                losses.push_out(newest, arriving);
+                continue;
+            }
             let mut taken = 0;
             while let Some(victim) = self.queues.pop_first(longest) {
                 losses.push_out(victim, arriving);
@@ -214,8 +242,12 @@ impl Discipline for FqCodel {
         let queue = self.hash.bucket(&packet.flow, self.turns.flows);
         self.queues.push(queue, packet);
         let quantum = self.quantum();
-        self.order.arrived(queue, || quantum);
-        self.push_out(room, &packet, losses);
+        if self.idle_first {
+            self.order.arrived(queue, || quantum);
+        } else {
+            self.order.arrived_last(queue, quantum);
+        }
+        self.push_out(room, (queue, &packet), losses);
     }
 
     fn dequeue(&mut self, now: Time, losses: &mut Losses) -> Option<Packet> {
@@ -350,6 +382,39 @@ mod tests {
         let mut trial = fq_codel(&[], 1);
         trial.arrive_all([('a', 100), ('b', 1_500), ('b', 40)]);
         assert_eq!(trial.lost(), [(1, LossReason::Refused), (0, LossReason::PushedOut)]);
+    }
+
+    fn of_packets(packets: u32) -> FqCodel {
+        let law = CodelParameters::from_settings(&Settings::defaults(ENTRY.parameters));
+        FqCodel::new(Turns::default(), law, Buffer::packets(packets), 1)
+    }
+
+    #[test]
+    fn a_full_buffer_may_spare_the_last_packet_of_each_queue() {
+        for (discipline, lost) in [
+            (of_packets(3), (0, LossReason::PushedOut)),
+            (of_packets(3).with_losses_that_spare_the_last(), (3, LossReason::Refused)),
+        ] {
+            let mut trial = Trial::new(discipline);
+            trial.arrive_all([('a', 1_500), ('b', 1_500), ('c', 1_500), ('d', 1_500)]);
+            assert_eq!(trial.lost(), [lost]);
+            // A second packet of `c` makes its queue the longest.
+            trial.arrive('c', 1_500);
+            assert_eq!(trial.lost(), [(2, LossReason::PushedOut)]);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_was_idle_may_have_to_wait() {
+        for (discipline, sent) in
+            [(of_packets(9), [4, 1, 3]), (of_packets(9).with_idle_queues_last(), [1, 4, 3])]
+        {
+            let mut trial = Trial::new(discipline);
+            trial.arrive_all([('a', 1_500), ('a', 1_500), ('b', 1_500), ('b', 1_500)]);
+            assert_eq!([trial.send(), trial.send()], [Some(0), Some(2)]);
+            trial.arrive('c', 40);
+            assert_eq!(trial.drain(), sent);
+        }
     }
 
     /// Flow `b` has one packet queued at a time, `a` many.

@@ -70,7 +70,7 @@ use super::form::Form;
 use super::hosts::Sides;
 use super::{Backlog, Discipline, LossReason, Losses};
 use crate::buffer::Buffer;
-use crate::entry::{Drops, Entry, Place};
+use crate::entry::{Drops, Entry, Medium, Place};
 use crate::flow_table::FlowTable;
 use crate::packet::Packet;
 use crate::setting::{Kind, Parameter, Settings};
@@ -153,6 +153,10 @@ const WINDOW: Bytes = Bytes(10 * PACKET.0);
 
 /// `RFC 8289 section 4.4` and `section 4.3`.
 const TARGET: Span = Span::millis(5);
+
+/// In front of a radio, as in Linux's mac80211. A station gets its packets many at a time,
+/// when it is its turn; who has no more queued than a turn takes leaves the air to others.
+const RADIO_TARGET: Span = Span::millis(20);
 const INTERVAL: Span = Span::millis(100);
 
 /// Flow queues in the order of their tags.
@@ -523,7 +527,7 @@ fn at_most(most: Bytes, bytes: u128) -> Bytes {
 fn codel(place: Place) -> CodelParameters {
     let parameters = CodelParameters {
         form: Form::Published,
-        target: TARGET,
+        target: if place.medium == Medium::Radio { RADIO_TARGET } else { TARGET },
         interval: INTERVAL,
         mtu: PACKET,
         ecn: true,

@@ -176,7 +176,7 @@ impl Discipline for Htb {
     /// The settings are those of every leaf's queue, and so is the buffer.
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
         for leaf in &mut self.leaves {
-            let place = Place { rate: Some(leaf.own.rate), ..place };
+            let place = place.at_rate(leaf.own.rate);
             leaf.queue.reconfigure(now, settings, place);
         }
     }

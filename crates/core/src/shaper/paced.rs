@@ -71,7 +71,7 @@ impl Discipline for Paced {
 
     /// The settings are those of the discipline that is held back.
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
-        let place = Place { rate: Some(self.rate), ..place };
+        let place = place.at_rate(self.rate);
         self.discipline.reconfigure(now, settings, place);
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tidegate_core::entry::{Drops, Entry, Place};
+use tidegate_core::entry::{Drops, Entry, Medium, Place};
 use tidegate_core::registry::DISCIPLINES;
 use tidegate_core::{Buffer, Bytes, Packet, Port, Rate, Span, Time};
 use tidegate_twins::audit::{Audited, Operation, key};
@@ -28,7 +28,8 @@ fn pairs<'a>(
 
 fn place() -> impl Strategy<Value = Place> {
     let rate = prop::option::of((10_000..10_000_000_u64).prop_map(Rate));
-    (buffer(), rate).prop_map(|(buffer, rate)| Place { buffer, rate })
+    let medium = prop::sample::select(&[Medium::Wire, Medium::Radio]);
+    (buffer(), rate, medium).prop_map(|(buffer, rate, medium)| Place { buffer, rate, medium })
 }
 
 /// Operations whose packets all fit into 64 bits together, so that every backlog
@@ -37,6 +38,8 @@ fn exact_operations() -> impl Strategy<Value = Vec<Operation>> {
     let size = prop_oneof![8 => 1..=3_000_u64, 1 => Just(0), 1 => Just(u64::from(u32::MAX))];
     let span = prop_oneof![
         4 => 0..2_000_000_u64,
+        // As long as what CoDel and its like tell apart.
+        4 => 0..60_000_000_u64,
         4 => (0..40_u64).prop_map(|seconds| seconds * 1_000_000_000),
         1 => any::<u64>().prop_map(|nanos| nanos >> 8),
     ];

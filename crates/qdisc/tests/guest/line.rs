@@ -139,7 +139,7 @@ impl Line {
 
 /// When each frame leaves by `core`, if each comes when it came to the kernel.
 pub(crate) fn through_core(queue: &Queue, due: &[Due], came: &[Duration]) -> Vec<Option<Duration>> {
-    let place = Place { buffer: queue.buffer(), rate: Some(queue.rate) };
+    let place = Place::from(queue.buffer()).at_rate(queue.rate);
     let mut egress = Egress::new((queue.entry.build)(&queue.settings, place, 7), queue.rate);
     let mut left = vec![None; due.len()];
     let mut serve = |egress: &mut Egress, mut now: Time, end: Time| loop {

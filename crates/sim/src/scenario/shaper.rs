@@ -37,7 +37,7 @@ pub enum Sharing {
 impl Shaper {
     pub(crate) fn build(&self, seed: u64) -> Box<dyn Discipline> {
         let queue = |choice: &DisciplineChoice, rate| {
-            choice.build(Place { buffer: self.queue, rate: Some(rate) }, seed)
+            choice.build(Place::from(self.queue).at_rate(rate), seed)
         };
         match &self.sharing {
             Sharing::One(choice) => {

@@ -1,6 +1,7 @@
 //! The cases: loads, links drawn by chance, what papers measured, Wi-Fi, links with
 //! measured traffic, situations, attackers, and `tide` with other credits.
 
+use tidegate_core::discipline::fq_codel::{self, FqCodel};
 use tidegate_core::discipline::tide::{self, Tide};
 use tidegate_core::entry::{Entry, Place};
 use tidegate_core::setting::Settings;
@@ -73,9 +74,12 @@ pub(crate) const PROBES: [(&str, &str); 11] = [
     (FATTEST_LOSES_AND_NO_TOLL.name, "toll and who gives way"),
 ];
 /// A rival changed in one way, and the cause of a loss that is not there beside it.
-pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 2] = [
+pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 5] = [
     ("cake", "cake:isolation=flows", "hosts of CAKE"),
+    ("cake", "cake:rtt=10s", "COBALT"),
     ("fq-codel", "fq-codel:form=rfc", "Linux's FQ-CoDel"),
+    ("fq-codel", FQ_CODEL_SPARES_LAST.name, "last packets"),
+    ("fq-codel", FQ_CODEL_SPARES_LAST_AND_IDLE_LAST.name, "idle first and last packets"),
 ];
 pub(crate) const FAIR_TO_HOSTS: &str = "tide:hosts=on";
 
@@ -133,7 +137,22 @@ const FATTEST_LOSES_AND_NO_TOLL: Entry = Entry {
     },
     ..tide::ENTRY
 };
-static UNLISTED: [Entry; 8] = [
+const FQ_CODEL_SPARES_LAST: Entry = Entry {
+    name: "fq-codel:losses=longer",
+    build: |settings, place, seed| {
+        Box::new(FqCodel::in_place(settings, place, seed).with_losses_that_spare_the_last())
+    },
+    ..fq_codel::ENTRY
+};
+const FQ_CODEL_SPARES_LAST_AND_IDLE_LAST: Entry = Entry {
+    name: "fq-codel:losses=longer,idle=last",
+    build: |settings, place, seed| {
+        let fq_codel = FqCodel::in_place(settings, place, seed);
+        Box::new(fq_codel.with_losses_that_spare_the_last().with_idle_queues_last())
+    },
+    ..fq_codel::ENTRY
+};
+static UNLISTED: [Entry; 10] = [
     LOW_FLOOR,
     NO_CODEL,
     NO_MEMORY,
@@ -142,6 +161,8 @@ static UNLISTED: [Entry; 8] = [
     ALMOST_FQ_CODEL,
     FATTEST_LOSES_AND_NO_MEMORY,
     FATTEST_LOSES_AND_NO_TOLL,
+    FQ_CODEL_SPARES_LAST,
+    FQ_CODEL_SPARES_LAST_AND_IDLE_LAST,
 ];
 
 const PACKET: Bytes = Bytes(1_514);

@@ -27,7 +27,7 @@ const UNEVEN: [&str; 5] = ["efd", "las", "lars", "scfq", "fifo"];
 const EARLY: [(&str, &str); 2] = [("cake", "COBALT"), ("fq-pie", "PIE")];
 
 /// The words of the column, and what each means.
-pub(crate) const MEANINGS: [(&str, &str); 16] = [
+pub(crate) const MEANINGS: [(&str, &str); 18] = [
     ("credit", "is gone without credit: what flows that begin are ahead, the others wait for"),
     (
         "end of the credit",
@@ -69,9 +69,23 @@ pub(crate) const MEANINGS: [(&str, &str); 16] = [
         "is gone beside an FQ-CoDel by RFC 8290, whose CoDel and full buffer have other rules than \
          Linux's",
     ),
+    (
+        "last packets",
+        "is gone beside an FQ-CoDel whose full buffer leaves every queue its last packet, as \
+         under `tide`, and refuses what arrives if all have one",
+    ),
+    (
+        "idle first and last packets",
+        "is gone beside such an FQ-CoDel in which queues that were idle wait for their turn: \
+         what a sender sends again after a pause does not pass the others, and finds no room",
+    ),
+    (
+        "COBALT",
+        "is gone beside a CAKE that expects round trips of 10 s and so hardly signals; or is none \
+         of these, and more than half of what CAKE is ahead of FQ-CoDel too",
+    ),
     ("even shares", "is none of these, and the rival does not divide the rate evenly"),
-    ("COBALT", "is none of these, and more than half of what CAKE is ahead of FQ-CoDel too"),
-    ("PIE", "the same of FQ-PIE"),
+    ("PIE", "is none of these, and more than half of what FQ-PIE is ahead of FQ-CoDel too"),
     ("hosts", "is gone with `hosts`: the attacker has many flows"),
 ];
 

@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use tidegate_core::entry::Place;
+use tidegate_core::entry::{Medium, Place};
 use tidegate_core::setting::Settings;
 use tidegate_core::units::Amount;
 use tidegate_core::{Backlog, Buffer, Discipline, FlowKey, LossReason, Losses, Packet, Span, Time};
@@ -327,13 +327,16 @@ impl Tide {
 }
 
 /// CoDel of 5 and 100 ms with a floor of ten packets, and one and a half packets as the
-/// least target.
-fn rules(Place { rate, .. }: Place) -> Rules {
+/// least target; on the air 20 in place of 5 ms.
+fn rules(Place { rate, medium, .. }: Place) -> Rules {
     let packet = rate.map_or(0, |rate| (8_000_000_000 * 1_514_u128).div_ceil(u128::from(rate.0)));
     let target = u64::try_from(packet * 3 / 2).expect("slower than any rate that is tried");
     Rules {
         is_linux: false,
-        target: Span(target.max(5_000_000)),
+        target: Span(target.max(match medium {
+            Medium::Wire => 5_000_000,
+            Medium::Radio => 20_000_000,
+        })),
         interval: Span(100_000_000),
         mtu: 15_140,
         ecn: true,

@@ -121,7 +121,7 @@ impl Discipline for Htb {
 
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
         for (own, queue) in &mut self.leaves {
-            queue.reconfigure(now, settings, Place { rate: Some(*own), ..place });
+            queue.reconfigure(now, settings, place.at_rate(*own));
         }
     }
 

@@ -88,7 +88,7 @@ impl Discipline for Paced {
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Settings, place: Place) {
-        let place = Place { rate: Some(self.rate), ..place };
+        let place = place.at_rate(self.rate);
         self.discipline.reconfigure(now, settings, place);
     }
 

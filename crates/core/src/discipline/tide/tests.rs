@@ -179,10 +179,18 @@ fn payers_go_through_codel_and_flows_in_credit_do_not() {
 /// At 100 kbit/s, a packet takes 121 ms: waits below one and a half of them are fine.
 #[test]
 fn codel_has_patience_in_front_of_a_slow_link() {
-    let rate = Some(crate::units::Rate(100_000));
-    let place = Place { buffer: Buffer::packets(100), rate };
+    let place = Place::from(Buffer::packets(100)).at_rate(crate::units::Rate(100_000));
     assert_eq!(codel(place).target, Span(1_514 * 80_000 * 3 / 2));
     assert_eq!(codel(Buffer::packets(100).into()).target, Span::millis(5));
+}
+
+#[test]
+fn codel_has_patience_for_the_turns_of_a_radio() {
+    let wire = Place::from(Buffer::packets(100));
+    let radio = Place { medium: Medium::Radio, ..wire };
+    assert_eq!(codel(radio).target, Span::millis(20));
+    let slow = radio.at_rate(crate::units::Rate(100_000));
+    assert_eq!(codel(slow).target, codel(wire.at_rate(crate::units::Rate(100_000))).target);
 }
 
 /// Random packets of many flows and all sizes, in and out: what becomes of each.

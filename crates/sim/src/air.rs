@@ -5,7 +5,7 @@
 //! whose queue holds the downloads of all of them, or a link to each station,
 //! whose queues take turns by airtime.
 
-use tidegate_core::{Packet, Time};
+use tidegate_core::{Packet, Span, Time};
 
 use crate::routes::Routes;
 use crate::scenario::{AccessPoint, Capacity, NodeId, Scenario, Station};
@@ -53,6 +53,7 @@ pub(crate) struct Air {
     pub(crate) feed: Feed,
     /// The time of the event that will come for the next access.
     pub(crate) scheduled: Time,
+    pub(crate) demand: Demand,
     // Reused for every access.
     pub(crate) outcomes: Vec<Outcome>,
 }
@@ -124,8 +125,43 @@ impl Air {
                 links,
             },
             scheduled: Time::FAR_FUTURE,
+            demand: Demand::default(),
             outcomes: Vec::new(),
         }
+    }
+}
+
+/// For how long a medium has sent, or somebody has waited to send: what is left is idle.
+/// Back-off is part of it, since no sender can do without.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Demand {
+    since: Option<Time>,
+    /// All before this has been counted.
+    until: Time,
+    total: Span,
+}
+
+impl Demand {
+    /// Somebody has something to send.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.since.get_or_insert(now.max(self.until));
+    }
+
+    /// Nobody has, and what is on the air will have been sent then.
+    pub(crate) fn end(&mut self, until: Time) {
+        self.total = self.total(until);
+        (self.since, self.until) = (None, self.until.max(until));
+    }
+
+    /// It is counted from here on.
+    pub(crate) fn forget(&mut self, now: Time) {
+        self.since = self.since.map(|since| since.max(now));
+        self.total = Span::ZERO;
+    }
+
+    /// All until `now`.
+    pub(crate) fn total(&self, now: Time) -> Span {
+        self.total + self.since.map_or(Span::ZERO, |since| now.since(since))
     }
 }
 

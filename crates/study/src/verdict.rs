@@ -65,7 +65,8 @@ pub struct Verdict {
     pub with_tidegate_changes: Vec<Change>,
     /// What somebody would notice to be worse than the baseline.
     pub avoid: Vec<Avoid>,
-    /// The part of the busiest link's rate that is used with the baseline, of one.
+    /// The part of the busiest link's rate, or of its medium's time, that is used with the
+    /// baseline, of one.
     pub utilisation: Option<f64>,
     /// The latency under load of each discipline.
     pub latency: Vec<Latency>,
@@ -366,10 +367,14 @@ fn contest(need: &Wanted, disciplines: &[DisciplineResult]) -> Contest {
     }
 }
 
-/// How much of the busiest tested link is used.
+/// How much of the busiest tested link is used; of a wireless one, how much of its medium,
+/// which it shares.
 fn busiest(discipline: &DisciplineResult) -> Option<f64> {
     let tested = discipline.links.iter().filter(|link| link.tested);
-    let used = tested.filter_map(|link| Some(link.utilisation.as_ref()?.estimate().value));
+    let used = tested.filter_map(|link| {
+        let used = link.medium_use.as_ref().or(link.utilisation.as_ref())?;
+        Some(used.estimate().value)
+    });
     used.max_by(f64::total_cmp)
 }
 

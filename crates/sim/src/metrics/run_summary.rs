@@ -198,6 +198,9 @@ pub struct LinkSummary {
     /// of the time that its medium was busy with what it sent, acknowledgements and
     /// repetitions included.
     pub utilisation: f64,
+    /// Of a wireless link: for which share of the time its medium sent for anybody, or
+    /// somebody waited to send.
+    pub medium_use: Option<f64>,
     /// Time in the queue, of every packet sent.
     pub delay: Times,
     /// States over time, for plots: thinned as the run grows, evenly spread.

@@ -17,6 +17,7 @@ impl World<'_> {
     pub(super) fn contend(&mut self, radio: Radio) {
         let air = &mut self.network.airs[radio.cell];
         air.feed.offered(radio);
+        air.demand.begin(self.kernel.now());
         air.cell.offer(self.kernel.now(), radio.sender);
         self.await_access(radio.cell);
     }
@@ -58,6 +59,10 @@ impl World<'_> {
             let link = air.feed.link(transmission.from, transmission.to);
             queues.scheduled(link).airtime += transmission.time;
             air.feed.charge(*transmission);
+        }
+        if air.cell.next_access() == Time::FAR_FUTURE {
+            let times = air.cell.transmissions().iter().map(|it| it.time);
+            air.demand.end(now + times.max().unwrap_or_default());
         }
         for outcome in outcomes.drain(..) {
             match outcome {

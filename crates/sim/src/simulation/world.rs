@@ -499,6 +499,7 @@ impl<'a> World<'a> {
                 queue.airtime = Span::default();
             }
         }
+        self.network.airs.iter_mut().for_each(|air| air.demand.forget(now));
     }
 
     /// Puts the row of a flow as it stands at `now` into the books, if it is measured.
@@ -533,12 +534,16 @@ impl<'a> World<'a> {
             }
         }
         let measured = end.since(Time(self.scenario.warm_up.0));
-        for (index, link) in self.network.links.iter_mut().enumerate() {
+        let Network { links, airs, .. } = &mut self.network;
+        for (index, link) in links.iter_mut().enumerate() {
             let Queue::Scheduled(queue) = &mut link.queue else { continue };
             assert!(queue.port().is_conserved(), "link {index}: a packet was made or lost unseen");
             let summary = self.summary.links[index].get_or_insert_default();
             summary.counters = queue.port().counters().since(&self.base[index]);
             summary.utilisation = queue.utilisation(summary.counters.delivered_bytes, measured);
+            summary.medium_use = queue.radio.map(|radio| {
+                airs[radio.cell].demand.total(end).as_seconds() / measured.as_seconds()
+            });
             summary.delay = std::mem::take(&mut queue.delay);
         }
         let on_the_way = self.segments.len() as u64;

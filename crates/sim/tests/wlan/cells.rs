@@ -309,6 +309,19 @@ fn airtime_is_what_a_link_uses_of_the_medium() {
     let used = |index: usize| run.links[index].as_ref().unwrap().utilisation;
     assert!((used(0) / (292.0 / 393.5) - 1.0).abs() < 0.005, "{}", used(0));
     assert_eq!(used(1), 0.0);
+    // Nobody waits to send but for back-off.
+    let medium = |index: usize| run.links[index].as_ref().unwrap().medium_use.unwrap();
+    assert!((0.999..=1.001).contains(&medium(0)), "{}", medium(0));
+    assert_eq!(medium(0), medium(1));
+}
+
+/// An exchange of 292 us every 12 ms, which begins at once, since the medium has been idle
+/// for long.
+#[test]
+fn a_medium_that_nobody_wants_is_idle() {
+    let run = run(&cell("stations = 1", &datagrams("host1", "station1", 1)));
+    let medium = run.links[0].as_ref().unwrap().medium_use.unwrap();
+    assert!((medium / (0.292 / 12.0) - 1.0).abs() < 0.005, "{medium}");
 }
 
 #[test]

@@ -19,6 +19,10 @@ pub struct LinkResult {
     pub tested: bool,
     /// Bytes sent divided by bytes that could have been sent.
     pub utilisation: Option<Sample>,
+    /// Of a wireless link: the share of the time for which its medium sent for anybody, or
+    /// somebody waited to send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium_use: Option<Sample>,
     /// Packets that arrived, all runs together.
     pub offered: u64,
     /// Packets lost on arrival, all runs together.
@@ -287,6 +291,7 @@ impl LinkResult {
             name: scenario.links[index].name.clone(),
             tested: matches!(scenario.links[index].queue, QueueSpec::Tested(_)),
             utilisation: mean(&|link| link.utilisation),
+            medium_use: sample(Centre::Mean, runs, |run| run.links[index].as_ref()?.medium_use),
             offered: links().map(|link| link.counters.offered).sum(),
             refused: lost(LossReason::Refused),
             pushed_out: lost(LossReason::PushedOut),

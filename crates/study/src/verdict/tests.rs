@@ -220,6 +220,12 @@ fn a_link_with_room_is_not_the_bottleneck() {
     // Nothing helps, but the link is full, or calls wait elsewhere.
     let full = |it| Treats { used: 0.99, ..it };
     assert_eq!(verdict(&[full(idle), full(cake)], 6, 0.005).answer, Answer::Alike);
+    // A tenth is what one wireless link takes of a medium that others fill.
+    let mut shared = comparison(&[idle, cake], 6, 0.005);
+    for discipline in &mut shared.disciplines {
+        discipline.links[0].medium_use = sample(Centre::Mean, 0.99, 0.0, 0.0, 6);
+    }
+    assert_eq!(Verdict::of(&shared).answer, Answer::Alike);
     let late = |it| Treats { call: (150.0, 0.0), ..it };
     assert_eq!(verdict(&[late(idle), late(cake)], 6, 0.005).answer, Answer::Alike);
 }

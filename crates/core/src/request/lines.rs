@@ -260,6 +260,11 @@ impl Lines {
         size.0.saturating_mul(if self.together { LEVEL_SCALE } else { 1 })
     }
 
+    /// The weight of a user of this class among the users of their group.
+    pub(super) fn weight_of_user(&self, class: u32) -> u32 {
+        if self.together { self.classes[class as usize].weight.get() } else { 1 }
+    }
+
     /// Those who come to a group from now on start no lower than the busy one who has the
     /// least.
     pub(super) fn reach(&mut self, group: u32) {

@@ -319,8 +319,8 @@ fn silent_users_take_nothing_from_others_and_give_nothing_to_their_class() {
             desk.receive(permit, 1_000);
         });
         // By then the user of weight 1, whose response is smaller, is a lead ahead, and stays so.
-        let mut settles = Some(Time::ZERO + Span::seconds(5));
-        while desk.now < Time::ZERO + Span::seconds(25) {
+        let mut settles = Some(Time::ZERO + Span::seconds(12));
+        while desk.now < Time::ZERO + Span::seconds(32) {
             if settles.take_if(|settles| desk.now >= *settles).is_some() {
                 received = [0, 0];
             }

@@ -69,7 +69,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 370, pausing(18, 643, 13)),
             ],
             0.93,
-            0.065,
+            0.064,
         ),
         (
             28,
@@ -112,8 +112,8 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 355, aborting(12, 590, 405)),
                 user(0, 10, aborting(18, 1, 1)),
             ],
-            0.91,
-            0.088,
+            0.909,
+            0.091,
         ),
         (
             99,
@@ -236,10 +236,11 @@ fn no_worse<'a>(found: impl Iterator<Item = Found<'a>>, windows: fn(&Case) -> Ve
     assert!(worse.is_empty(), "{worse:?}");
 }
 
-/// What an hour of the search among few users found, and nobody has mended: the part of the
-/// link that is idle while somebody waits, in the worst of five windows.
+/// What an hour of the search among few users found left more than a tenth of the link idle
+/// while somebody waited, in the worst of five windows. Since weights count where responses are
+/// read by what they have received, it is less.
 #[test]
-fn what_is_not_mended_is_no_worse_than_it_was() {
+fn what_left_a_tenth_idle_leaves_less_now() {
     let trickling = |requests, rate| Behaviour::Trickling { requests, rate };
     let found: [Found; 3] = [
         (
@@ -248,8 +249,8 @@ fn what_is_not_mended_is_no_worse_than_it_was() {
             13_178,
             user(0, 100, greedy(8, 3_121_065)),
             &[user(0, 25, changing(18, 19_964, 45)), user(0, 295, silent(1, 2_101))],
-            0.89,
-            0.101,
+            0.9,
+            0.098,
         ),
         (
             30,
@@ -257,8 +258,8 @@ fn what_is_not_mended_is_no_worse_than_it_was() {
             1_629,
             user(0, 10, greedy(12, 98_455)),
             &[user(1, 95, trickling(38, 2_200))],
-            0.89,
-            0.106,
+            0.9,
+            0.096,
         ),
         (
             51,
@@ -266,8 +267,8 @@ fn what_is_not_mended_is_no_worse_than_it_was() {
             3_165,
             user(1, 90, greedy(8, 583_415)),
             &[user(2, 20, trickling(33, 7_400))],
-            0.87,
-            0.128,
+            0.91,
+            0.083,
         ),
     ];
     no_worse(found.into_iter(), |case| windows(&mut Model::new(case), case));

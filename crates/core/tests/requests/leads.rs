@@ -99,3 +99,28 @@ fn nobody_starts_further_behind_than_a_lead_however_slow_somebody_is() {
         }
     }
 }
+
+/// Responses of two users of weights 4 and 1 want to be read on, within a lead of each other.
+#[test]
+fn what_a_response_has_received_counts_over_the_root_of_a_weight() {
+    let given = [("long_from", "1 kB"), ("grant", "1 kB"), ("floor", "0.001")];
+    for (heavy, light, first, why) in [
+        (140_000, 120_000, 0, "70 and 120 kB are the same power of two, and 35 kB less than 120"),
+        (200_000, 60_000, 1, "100 kB are more powers of two than 60, though 50 kB are less"),
+        (270_000, 130_000, 1, "135 kB are more powers of two than 130"),
+    ] {
+        let mut desk = Desk::new("msf", &given, &[4, 1]);
+        desk.arrive_all(&[(0, 1), (1, 1)]);
+        desk.now = Time::ZERO + Span::millis(100);
+        let both = [desk.released(0), desk.released(1)];
+        for (permit, received) in both.iter().zip([heavy, light]) {
+            desk.receive(permit, received);
+        }
+        // By then the burst is forgotten, and the floor has nothing yet.
+        desk.now += Span::millis(700);
+        let next = desk.scheduler.next(desk.now);
+        let is_first =
+            |next: &Decision| matches!(next, Decision::Read { handle, .. } if *handle == first);
+        assert!(next.as_ref().is_some_and(is_first), "{why}: {next:?}");
+    }
+}

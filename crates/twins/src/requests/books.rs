@@ -105,8 +105,18 @@ impl World<'_> {
 
     /// What bytes are in the level of a user.
     pub(super) fn of_level(&self, class: u32, bytes: u64) -> Fraction {
-        let weight = if self.is_together() { self.weights[class as usize] } else { 1 };
-        Fraction::new(i128::from(bytes), i128::from(weight))
+        Fraction::new(i128::from(bytes), i128::from(self.weight_of_user(class)))
+    }
+
+    /// The powers of two in what a response has received, over the root of its user's weight.
+    pub(super) fn octave(&self, class: u32, received: u64) -> u32 {
+        let weight = u128::from(self.weight_of_user(class));
+        let square = u128::from(received) * u128::from(received);
+        (1..60).filter(|power| weight << (2 * power) <= square).count() as u32
+    }
+
+    fn weight_of_user(&self, class: u32) -> u64 {
+        if self.is_together() { self.weights[class as usize] } else { 1 }
     }
 
     /// What may come of a long response has changed: more is promised, or less.

@@ -102,10 +102,11 @@ impl World<'_> {
                 self.charge(class, user, size.0, self.ground != Ground::Floor);
                 self.responses[at].charged += size.0;
                 self.extend(now, at);
+                let octave = self.octave(class, self.responses[at].received);
                 let steps = self.steps;
                 let response = &mut self.responses[at];
                 response.hungry = response.wants(size).then_some(steps);
-                response.octave = response.received.max(1).ilog2();
+                response.octave = octave;
             }
             Event::Refused { refusal, request } => match refusal {
                 Refusal::Full { limit } => assert_eq!(self.waiting.len(), limit as usize),
@@ -209,7 +210,7 @@ impl World<'_> {
         if hungry.is_none() && self.responses[at].wants(gate.grant) {
             self.catch_up_user(class, user);
             self.responses[at].hungry = Some(self.steps);
-            self.responses[at].octave = received.max(1).ilog2();
+            self.responses[at].octave = self.octave(class, received);
         }
         assert_eq!(reading, Reading::UpTo(Bytes(may)), "how response {handle} may be read");
     }

@@ -2,7 +2,10 @@
 //!
 //! Long responses that want to be read stand in the order of LAS-log: the fewest powers of
 //! two received first. Those of two users do so as long as neither user is ahead by more than
-//! a lead, and then in the order of what their users have received in all. Of one user and
+//! a lead, and then in the order of what their users have received in all. What counts is a
+//! part of what was received, by the root of the user's weight: if weights did not count, all
+//! users would be read alike until the lighter ones are ahead by a lead, and if they counted in
+//! full, the heavier ones would be, who also begin more responses. Of one user and
 //! power of two, the oldest is first, for those of one size would otherwise end together.
 //! Requests stand in the order of what their users' requests have brought. So a user's
 //! download waits for others, but not the page that the same user asks for meanwhile; and
@@ -156,7 +159,9 @@ impl Scheduler {
         self.catch_up(self.responses[number as usize].user);
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let octave = response.received.max(1).ilog2();
+        let weight = u128::from(self.lines.weight_of_user(response.class));
+        let square = u128::from(response.received).pow(2) / weight;
+        let octave = square.max(1).ilog2() / 2;
         let place = Place { octave, age: response.age, since: gate.hungered };
         gate.hungered += 1;
         response.hungry = Some(place);

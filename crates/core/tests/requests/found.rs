@@ -1,4 +1,4 @@
-//! What [a search](super::adversaries) of two hours found: seeds, and the cases that they shrank
+//! What [a search](super::adversaries) of several hours found: seeds, and the cases that they shrank
 //! to. What has been mended since is held, and what has not is no worse than it was.
 
 use super::adversaries::{Behaviour, Case, Model, Outcome, User, judge, windows};
@@ -236,12 +236,14 @@ fn no_worse<'a>(found: impl Iterator<Item = Found<'a>>, windows: fn(&Case) -> Ve
     assert!(worse.is_empty(), "{worse:?}");
 }
 
-/// What an hour of the search among few users found left more than a tenth of the link idle
-/// while somebody waited, in the worst of five windows. Since weights count where responses are
-/// read by what they have received, it is less.
+/// What two hours of the search among few users found: more than a tenth of the link is idle
+/// while somebody waits, in the worst of five windows. The first three leave less since weights
+/// count where responses are read by what they have received.
 #[test]
-fn what_left_a_tenth_idle_leaves_less_now() {
+fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
     let trickling = |requests, rate| Behaviour::Trickling { requests, rate };
+    let lingering =
+        |requests, size, steps, rate| Behaviour::Lingering { requests, size, steps, rate };
     let found: [Found; 3] = [
         (
             28,
@@ -271,7 +273,63 @@ fn what_left_a_tenth_idle_leaves_less_now() {
             0.083,
         ),
     ];
-    no_worse(found.into_iter(), |case| windows(&mut Model::new(case), case));
+    // Nobody has mended these.
+    let since: [Found; 5] = [
+        (
+            28,
+            [6, 1, 1],
+            14_885,
+            user(0, 165, greedy(8, 1_895_340)),
+            &[user(0, 50, changing(26, 22_911, 55)), user(1, 290, trickling(2, 13_000))],
+            0.897,
+            0.103,
+        ),
+        (
+            58,
+            [1, 1, 1],
+            1_723,
+            user(0, 140, greedy(11, 43_215)),
+            &[
+                user(0, 195, pausing(86, 27, 347)),
+                user(0, 35, changing(66, 10_761, 192)),
+                user(0, 10, silent(1, 28_317)),
+            ],
+            0.898,
+            0.102,
+        ),
+        (
+            71,
+            [1, 1, 1],
+            69_677,
+            user(0, 20, greedy(10, 10_346_292)),
+            &[
+                user(0, 85, silent(1, 3_865)),
+                user(0, 325, greedy(1, 3_132_768)),
+                user(0, 10, greedy(1, 200)),
+            ],
+            0.898,
+            0.102,
+        ),
+        (
+            89,
+            [1, 1, 1],
+            50_340,
+            user(0, 100, greedy(8, 8_192_184)),
+            &[user(0, 370, lingering(1, 3_316_649, 19, 1_400))],
+            0.898,
+            0.102,
+        ),
+        (
+            254,
+            [1, 1, 1],
+            52_784,
+            user(0, 30, greedy(8, 9_224_004)),
+            &[user(0, 310, greedy(1, 3_165_665)), user(0, 10, silent(1, 1_713))],
+            0.898,
+            0.102,
+        ),
+    ];
+    no_worse(found.into_iter().chain(since), |case| windows(&mut Model::new(case), case));
 }
 
 /// The farther one had 0.225, when what all responses bring in the mean was charged at a
@@ -301,5 +359,22 @@ fn a_slow_response_holds_nobody_back_who_comes_or_who_stays() {
     for others in others {
         let case = Case { weights: vec![1, 1, 1], rate: 2_000, honest: vec![greedy], others };
         assert!(judge(&case).is_ok(), "{:?}: {case:?}", judge(&case));
+    }
+}
+
+/// A user of weight 4 who pauses for 5 s at a time, beside a response that trickles, may be
+/// behind by a lead, of 2 s of the link, in one moment and ahead by one in another. Two users of
+/// weight 1 pay for that: in the worst minute one of them has 0.78 of what is due, and 0.82 where
+/// weights do not count in the order of responses.
+#[test]
+fn beside_a_heavy_user_who_pauses_a_light_one_is_behind_by_no_more_than_leads() {
+    let lingering = Behaviour::Lingering { requests: 73, size: 3_276_488, steps: 1_090, rate: 200 };
+    let honest = vec![user(0, 80, greedy(11, 10_882_740)), user(0, 65, greedy(8, 1_499_000))];
+    let others = vec![user(2, 335, lingering)];
+    let case = Case { weights: vec![1, 1, 4], rate: 47_968, honest, others };
+    for Outcome { received, .. } in windows(&mut Model::new(&case), &case) {
+        let carried: u64 = received.iter().sum();
+        let part = |user: usize| 6.0 * received[user] as f64 / carried as f64;
+        assert!(part(0) > 0.86 && part(1) > 0.78, "{} {}", part(0), part(1));
     }
 }

@@ -274,13 +274,22 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
         ),
     ];
     // Nobody has mended these.
-    let since: [Found; 5] = [
+    let since: [Found; 7] = [
         (
             28,
             [6, 1, 1],
             14_885,
             user(0, 165, greedy(8, 1_895_340)),
             &[user(0, 50, changing(26, 22_911, 55)), user(1, 290, trickling(2, 13_000))],
+            0.897,
+            0.103,
+        ),
+        (
+            30,
+            [1, 4, 2],
+            1_905,
+            user(2, 35, greedy(8, 114_716)),
+            &[user(0, 10, greedy(8, 114_716)), user(1, 75, trickling(41, 2_000))],
             0.897,
             0.103,
         ),
@@ -318,6 +327,15 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             &[user(0, 370, lingering(1, 3_316_649, 19, 1_400))],
             0.898,
             0.102,
+        ),
+        (
+            93,
+            [1, 3, 2],
+            4_453,
+            user(2, 110, greedy(8, 816_764)),
+            &[user(1, 10, trickling(31, 11_800))],
+            0.897,
+            0.103,
         ),
         (
             254,

@@ -290,8 +290,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             1_905,
             user(2, 35, greedy(8, 114_716)),
             &[user(0, 10, greedy(8, 114_716)), user(1, 75, trickling(41, 2_000))],
-            0.897,
-            0.103,
+            0.893,
+            0.107,
         ),
         (
             58,
@@ -334,8 +334,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             4_453,
             user(2, 110, greedy(8, 816_764)),
             &[user(1, 10, trickling(31, 11_800))],
-            0.897,
-            0.103,
+            0.881,
+            0.119,
         ),
         (
             254,

@@ -112,7 +112,7 @@ impl World<'_> {
     pub(super) fn octave(&self, class: u32, received: u64) -> u32 {
         let weight = u128::from(self.weight_of_user(class));
         let square = u128::from(received) * u128::from(received);
-        (1..60).filter(|power| weight << (2 * power) <= square).count() as u32
+        (1..64).filter(|power| weight <= square >> (2 * power)).count() as u32
     }
 
     fn weight_of_user(&self, class: u32) -> u64 {

@@ -1,5 +1,5 @@
-//! What [a search](super::adversaries) of several hours found: seeds, and the cases that they shrank
-//! to. What has been mended since is held, and what has not is no worse than it was.
+//! What [a search](super::adversaries) of several hours found: seeds, and the cases that they
+//! shrank to. What has been mended since is held, and what has not is no worse than it was.
 
 use super::adversaries::{Behaviour, Case, Model, Outcome, User, judge, windows};
 
@@ -380,10 +380,10 @@ fn a_slow_response_holds_nobody_back_who_comes_or_who_stays() {
     }
 }
 
-/// A user of weight 4 who pauses for 5 s at a time, beside a response that trickles, may be
-/// behind by a lead, of 2 s of the link, in one moment and ahead by one in another. Two users of
-/// weight 1 pay for that: in the worst minute one of them has 0.78 of what is due, and 0.82 where
-/// weights do not count in the order of responses.
+/// A user of weight 4 pauses for 5 s at a time, beside a response that trickles, and may be
+/// behind by a lead, of 2 s of the link, in one moment and ahead by one in another. One of two
+/// users of weight 1 has 0.78 of what is due in the worst minute, and 0.82 where weights do not
+/// count in the order of responses.
 #[test]
 fn beside_a_heavy_user_who_pauses_a_light_one_is_behind_by_no_more_than_leads() {
     let lingering = Behaviour::Lingering { requests: 73, size: 3_276_488, steps: 1_090, rate: 200 };

@@ -73,7 +73,7 @@ pub(crate) const PROBES: [(&str, &str); 11] = [
     (FATTEST_LOSES_AND_NO_MEMORY.name, "memory and who gives way"),
     (FATTEST_LOSES_AND_NO_TOLL.name, "toll and who gives way"),
 ];
-/// A rival changed in one way, and the cause of a loss that is not there beside it.
+/// A rival changed in one way or two, and the cause of a loss that is not there beside it.
 pub(crate) const RIVAL_PROBES: [(&str, &str, &str); 5] = [
     ("cake", "cake:isolation=flows", "hosts of CAKE"),
     ("cake", "cake:rtt=10s", "COBALT"),

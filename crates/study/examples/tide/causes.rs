@@ -4,11 +4,13 @@
 //! the largest, with a CoDel that leaves one packet alone, without CoDel, without memory, with
 //! FQ-CoDel's rule for a full buffer; in two ways at once; and in four, to be near to
 //! FQ-CoDel. What takes away more than half of a loss is its cause, the first if there are
-//! several. So is what a rival does, if more than half of the loss is not
-//! there beside that rival without it. Else, where the rival does not divide the rate evenly,
-//! others may take more than a share there; and where FQ-CoDel, which is fair queueing with
-//! CoDel too, has not half of CAKE's or FQ-PIE's advantage, that lies in what those two do
-//! otherwise. Both are said so. The rest has no cause that these runs tell.
+//! several. So is what a rival does, if more than half of the loss is not there beside that
+//! rival without it: CAKE's hosts and signals, Linux's form of FQ-CoDel, and in FQ-CoDel that a
+//! full buffer may take the last packet of a queue and that queues that were idle go first.
+//! Else, where the rival does not divide the rate evenly, others may take more than a share
+//! there; and where FQ-CoDel, which is fair queueing with CoDel too, has not half of CAKE's or
+//! FQ-PIE's advantage, that lies in what those two do otherwise. Both are said so. The rest has
+//! no cause that these runs tell.
 
 use tidegate_study::measure::Better;
 use tidegate_study::{Estimate, Sample};

@@ -5,12 +5,11 @@
 //! a lead, and then in the order of what their users have received in all. What counts is a
 //! part of what was received, by the root of the user's weight: if weights did not count, all
 //! users would be read alike until the lighter ones are ahead by a lead, and if they counted in
-//! full, the heavier ones would be, who also begin more responses. Of one user and
-//! power of two, the oldest is first, for those of one size would otherwise end together.
-//! Requests stand in the order of what their users' requests have brought. So a user's
-//! download waits for others, but not the page that the same user asks for meanwhile; and
-//! whoever asks for nothing but small responses waits as soon as they bring more than others
-//! get.
+//! full, the heavier ones would be. Of one user and power of two, the oldest is first, for
+//! those of one size would otherwise end together. Requests stand in the order of what their
+//! users' requests have brought. So a user's download waits for others, but not the page that
+//! the same user asks for meanwhile; and whoever asks for nothing but small responses waits as
+//! soon as they bring more than others get.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -441,11 +441,14 @@ impl<'a> World<'a> {
             return Event::Released { handle: request.handle };
         }
         let oldest = self.hungry().min_by_key(|(_, since)| *since);
-        if self.read_floor >= grant
+        let floor = u128::from(gate.floor_millionths) * u128::from(self.rate.0) * 20 / 8;
+        let each = floor / 1_000_000 / (self.hungry().count().max(1) as u128);
+        let piece = Bytes(each as u64).max(Bytes(500)).min(gate.grant);
+        if self.read_floor >= i128::from(piece.0) * BYTE
             && let Some((oldest, _)) = oldest
         {
-            self.read_floor -= grant;
-            return Event::Read { handle: oldest.handle, size: gate.grant };
+            self.read_floor -= i128::from(piece.0) * BYTE;
+            return Event::Read { handle: oldest.handle, size: piece };
         }
         let Some((event, needs)) = self.candidate() else { return Event::Rested };
         self.ground = Ground::Turn;

@@ -94,6 +94,11 @@ impl Buffer {
         Opening { ahead: self.size(), pace: self.size }
     }
 
+    /// A round trip, as far as it is known.
+    pub(super) fn round_trip(&self) -> Span {
+        self.round_trip.unwrap_or(Span::ZERO)
+    }
+
     /// Whether that follows from the path.
     pub(super) fn is_timed(&self) -> bool {
         self.round_trip.is_some()

@@ -34,9 +34,10 @@
 //!
 //! While heavier traffic takes all the room, long responses and requests live on their
 //! *floors*: two shares of the link's rate, whatever the class. One goes to the response
-//! that has been hungry for the longest time. With *n* hungry responses each gets a grant
-//! at least every *n* x grant / (floor x rate), so that none starves. The other goes to
-//! the next request.
+//! that has been hungry for the longest time: as much as lets each of them have its turn in
+//! [`TURN`], but no more than a grant, and no less than [`LEAST_PIECE`]. None starves, and no
+//! client gives up on a response that has paused for a minute. The other goes to the next
+//! request.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 
@@ -52,6 +53,12 @@ const DRAIN: Span = Span::seconds(2);
 /// times the limit. Such a burst draws on the room as it comes; if time paid in much less as
 /// well, the link would be idle when it is over.
 const DRAIN_IN_LIMITS: u64 = 64;
+/// The time in which each hungry response gets something of the floor. Clients wait for 30 s
+/// or more until something comes.
+const TURN: Span = Span::seconds(20);
+/// What it gets at least: a part of a packet. With more than 200 hungry responses on 2 Mbit/s
+/// (with a floor of 2%), or 100 000 on 1 Gbit/s, a turn takes longer than that.
+const LEAST_PIECE: Bytes = Bytes(500);
 /// One byte in the units of the accounts: bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 
@@ -237,13 +244,15 @@ impl Room {
         self.room >= self.wanted(size)
     }
 
-    /// Takes a grant from the floor of long responses, if one is due.
-    pub(super) fn take_read_floor(&mut self) -> bool {
-        let due = self.read_floor >= self.grant();
-        if due {
-            self.read_floor -= self.grant();
-        }
-        due
+    /// Takes what is next from the floor of long responses, if it is due and so many are
+    /// hungry.
+    pub(super) fn take_read_floor(&mut self, hungry: usize) -> Option<Bytes> {
+        let piece = self.piece(hungry);
+        let left = self.read_floor - i128::from(piece.0) * BYTE;
+        (left >= 0).then(|| {
+            self.read_floor = left;
+            piece
+        })
     }
 
     /// Takes what a request is expected to bring from the floor of requests, if one is due.
@@ -255,18 +264,18 @@ impl Room {
         due
     }
 
-    /// The time of the next grant from the floor; `None` if never.
-    pub(super) fn next_read_floor(&self) -> Option<Time> {
-        self.next_floor(self.read_floor)
+    /// The time of the next of the floor of long responses; `None` if never.
+    pub(super) fn next_read_floor(&self, hungry: usize) -> Option<Time> {
+        self.next_floor(i128::from(self.piece(hungry).0) * BYTE - self.read_floor)
     }
 
     /// The time of the next request from the floor; `None` if never.
     pub(super) fn next_request_floor(&self) -> Option<Time> {
-        self.next_floor(self.request_floor)
+        self.next_floor(self.grant() - self.request_floor)
     }
 
-    fn next_floor(&self, floor: i128) -> Option<Time> {
-        Some(self.at + self.time_for(self.grant() - floor, self.config.floor_millionths)?)
+    fn next_floor(&self, missing: i128) -> Option<Time> {
+        Some(self.at + self.time_for(missing, self.config.floor_millionths)?)
     }
 
     /// The earliest time at which there may be room for this much; `None` if not before
@@ -292,6 +301,13 @@ impl Room {
 
     fn grant(&self) -> i128 {
         i128::from(self.config.grant.0) * BYTE
+    }
+
+    /// What each of so many hungry responses gets of their floor at a time.
+    fn piece(&self, hungry: usize) -> Bytes {
+        let floor = u128::from(self.rate.volume(TURN).0) * u128::from(self.config.floor_millionths);
+        let each = floor / u128::from(MILLION) / hungry.max(1) as u128;
+        Bytes(u64::try_from(each).unwrap_or(u64::MAX)).max(LEAST_PIECE).min(self.config.grant)
     }
 
     /// Room for one grant must fit, and for two responses that are not long: what is

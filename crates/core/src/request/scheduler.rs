@@ -215,18 +215,19 @@ impl Scheduler {
             return self.release(group);
         }
         if let Some(oldest) = gate.by_age.first_key_value().map(|(_, oldest)| *oldest)
-            && gate.room.take_read_floor()
+            && let Some(piece) = gate.room.take_read_floor(gate.by_age.len())
         {
-            return self.grant(oldest, Part::Asked);
+            return self.grant(oldest, piece, Part::Asked);
         }
         let candidate = candidate?;
+        let grant = gate.config.grant;
         if !gate.room.has(candidate.needs()) {
             return self.read_idle();
         }
         self.reach_turn(candidate);
         match candidate {
             Candidate::Request { group, .. } => self.release(group),
-            Candidate::Response { number, .. } => self.grant(number, Part::Long),
+            Candidate::Response { number, .. } => self.grant(number, grant, Part::Long),
         }
     }
 
@@ -241,7 +242,8 @@ impl Scheduler {
         }
         let candidate = self.candidate();
         let gate = self.gate.as_ref()?;
-        let reads = gate.room.next_read_floor().filter(|_| !gate.by_age.is_empty());
+        let hungry = gate.by_age.len();
+        let reads = gate.room.next_read_floor(hungry).filter(|_| hungry > 0);
         let requests = waits && self.window.follows_room();
         let requests = gate.room.next_request_floor().filter(|_| requests);
         let room = candidate.and_then(|candidate| gate.room.next(candidate.needs()));
@@ -560,14 +562,16 @@ impl Scheduler {
     /// even if so much has come already: for what is read, as much may come at once.
     fn read_idle(&mut self) -> Option<Decision> {
         let number = self.next_reader()?;
-        let is_idle = self.gate.as_mut()?.room.take_idle();
-        if is_idle { self.grant(number, Part::Long) } else { None }
+        let gate = self.gate.as_mut()?;
+        let grant = gate.config.grant;
+        if gate.room.take_idle() { self.grant(number, grant, Part::Long) } else { None }
     }
 
-    /// Lets a long response read on. What it reads counts as this part: requests pay for
-    /// what a floor gives, for where requests take all the room, nothing else makes up for it.
-    fn grant(&mut self, number: u32, of: Part) -> Option<Decision> {
-        let size = self.gate.as_ref()?.config.grant;
+    /// Lets a long response read on by `size`. What it reads counts as this part: requests pay
+    /// for what a floor gives, for where requests take all the room, nothing else makes up for
+    /// it.
+    fn grant(&mut self, number: u32, size: Bytes, of: Part) -> Option<Decision> {
+        let grant = self.gate.as_ref()?.config.grant;
         let Response { handle, class, user, .. } = self.responses[number as usize];
         self.reach(self.lines.group(class));
         self.responses[number as usize].may += size.0;
@@ -576,7 +580,7 @@ impl Scheduler {
         // To get in line again, at its end, leaves nobody without anything to do.
         self.lines.want(user);
         self.sate(number);
-        if self.responses[number as usize].wants(size) {
+        if self.responses[number as usize].wants(grant) {
             self.hunger(number);
         }
         self.lines.unwant(user);

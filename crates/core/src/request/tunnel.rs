@@ -3,7 +3,8 @@
 //! connection.
 //!
 //! A burst of uplink data after quiet is taken for a request, and the downlink bytes
-//! until the next quiet for its response:
+//! until the next quiet for its response. Clients that ask again as soon as they have an
+//! answer leave no quiet: after a good answer, the next uplink data are a request, too.
 //!
 //! ```text
 //!                 uplink data, held                 released, or held for `max_hold`
@@ -26,10 +27,17 @@
 //!
 //! *Active* holds a place in the window, and *Long* is read by the scheduler's grants;
 //! every other state has neither, and what comes in it is charged to the tunnel's
-//! user. The pauses of loss recovery look like the end of a response, so a response
-//! that goes on after quiet takes its place back at once, even past *W+*. Without
-//! that, freeing places after quiet gives no shares at all (measured with a quiet
-//! gap of 300 ms, on 2 Mbit/s).
+//! user. Between two flights of a server there is a round trip, and the pauses of loss
+//! recovery are longer: both look like the end of a response. So quiet counts on top of a
+//! round trip, or what a response has been promised would be given to others while it is on
+//! its way; and a response that goes on after quiet takes its place back at once, even past
+//! *W+*. Without the latter, freeing places after quiet gives no shares at all (measured
+//! with a quiet gap of 300 ms, on 2 Mbit/s).
+//!
+//! What is a *good* answer? More than the handshake of an answer to nothing, and several
+//! times what the client sends next: in calls and uploads, data go both ways all the time, and
+//! to hold each piece would stop them. What a server sends unasked, as in a handshake, is
+//! answer enough.
 //!
 //! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
 //! and has a place all the same until the next quiet.
@@ -41,7 +49,7 @@ use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 /// Settings of tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
-    /// A response is over when nothing of it has arrived for this long.
+    /// A response is over when nothing of it has arrived for this long and a round trip.
     pub quiet: Span,
     /// A request without an answer for this long gives its place back.
     pub silence: Span,
@@ -54,12 +62,16 @@ pub struct TunnelConfig {
     /// More uplink data than this without an answer are an upload.
     pub upload: Bytes,
     /// More downlink bytes than this without a pause, after silence or during an
-    /// upload, are a response. Window updates and heartbeats are less.
+    /// upload, are a response, and without uplink data between them an answer. Window updates
+    /// and heartbeats are less.
     pub late: Bytes,
     /// A tunnel that carries something in each of [`STEADY_SECONDS`] seconds in a row,
     /// and never more than this rate, is exempt until it carries more.
     pub steady: Rate,
 }
+
+/// An answer brings so many times what the client sends next, or more.
+const ANSWER: u64 = 4;
 
 /// The time for which a low rate has to be steady: longer than a page takes to load.
 pub const STEADY_SECONDS: u32 = 10;
@@ -180,6 +192,9 @@ struct Response {
     moved: Time,
     /// Uplink data since the last downlink bytes; `None` once there are some.
     unanswered: Option<Bytes>,
+    /// Downlink bytes since the last uplink data; all that there are of what nobody has
+    /// asked for.
+    answer: Bytes,
 }
 
 #[derive(Debug)]
@@ -244,8 +259,9 @@ impl Tunnel {
     /// The time at which [`Tunnel::look`] will do something, if nothing happens before.
     pub(super) fn due(&self, config: &TunnelConfig) -> Option<Time> {
         let held = self.held.as_ref().map(|held| held.since + config.max_hold);
+        let round_trip = self.buffer.round_trip();
         let over = match &self.flow {
-            Flow::Response(response) => Some(response.over_at(config)),
+            Flow::Response(response) => Some(response.over_at(config, round_trip)),
             _ => None,
         };
         held.into_iter().chain(over).min()
@@ -273,9 +289,9 @@ impl Tunnel {
         }
         match &mut self.flow {
             Flow::Exempt { .. } => {}
-            Flow::Response(response) => {
+            Flow::Response(response) if !response.is_answered(size, config) => {
                 let sent = response.unanswered.unwrap_or_default() + size;
-                response.unanswered = Some(sent);
+                (response.unanswered, response.answer) = (Some(sent), Bytes::ZERO);
                 response.moved = now;
                 let received = response.received;
                 if sent > config.upload {
@@ -286,7 +302,7 @@ impl Tunnel {
                 waiting.upload = Some(now);
                 waiting.late = Bytes::ZERO;
             }
-            Flow::Idle { .. } | Flow::Waiting(_) => {
+            Flow::Idle { .. } | Flow::Waiting(_) | Flow::Response(_) => {
                 let ticket = scheduler.arrive(self.name)?;
                 self.held = Some(Held { ticket, since: now, size });
                 return Ok((Verdict::Hold, orders));
@@ -298,16 +314,16 @@ impl Tunnel {
     /// The scheduler releases the request.
     pub(super) fn release(&mut self, permit: Permit, now: Time) -> Orders {
         let Some(held) = self.held.take() else { return Orders::default() };
-        let before = self.reading();
-        self.flow = Flow::Response(Response {
+        let orders = self.leave(Flow::Response(Response {
             permit,
             reading: Reading::Freely,
             received: Bytes::ZERO,
             unread: Bytes::ZERO,
             moved: now,
             unanswered: Some(held.size),
-        });
-        Orders { pass: true, ..self.reads(before) }
+            answer: Bytes::ZERO,
+        }));
+        Orders { pass: true, ..orders }
     }
 
     /// This much from the server has arrived and has not been read.
@@ -350,6 +366,7 @@ impl Tunnel {
                 unread: Bytes::ZERO,
                 moved: now,
                 unanswered: None,
+                answer: Bytes(u64::MAX),
             });
         }
         let Request { class, user, .. } = self.name;
@@ -361,6 +378,7 @@ impl Tunnel {
                 response.unread -= size;
                 response.moved = now;
                 response.unanswered = None;
+                response.answer += size;
             }
             _ => scheduler.received_unasked(now, Some((class, user)), size),
         }
@@ -379,8 +397,9 @@ impl Tunnel {
     pub(super) fn look(&mut self, around: Surroundings<'_>) -> Orders {
         let Surroundings { now, scheduler, config } = around;
         let mut orders = Orders::default();
+        let round_trip = self.buffer.round_trip();
         if let Flow::Response(response) = &mut self.flow
-            && response.over_at(config) <= now
+            && response.over_at(config, round_trip) <= now
         {
             let received = response.received;
             if response.is_held_back() {
@@ -505,8 +524,14 @@ impl Tunnel {
 
 impl Response {
     /// The time at which it is over, if nothing more arrives.
-    fn over_at(&self, config: &TunnelConfig) -> Time {
-        self.moved + if self.unanswered.is_some() { config.silence } else { config.quiet }
+    fn over_at(&self, config: &TunnelConfig, round_trip: Span) -> Time {
+        let is_asked = self.unanswered.is_some();
+        self.moved + if is_asked { config.silence } else { config.quiet + round_trip }
+    }
+
+    /// Whether so much uplink data is no part of what it answers.
+    fn is_answered(&self, size: Bytes, config: &TunnelConfig) -> bool {
+        self.unanswered.is_none() && self.answer > config.late.max(size * ANSWER)
     }
 
     /// Whether something is there that may not be read.

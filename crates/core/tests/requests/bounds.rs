@@ -223,9 +223,10 @@ fn over_an_interval_the_difference_passes_the_papers_bound_and_reaches_ours() {
 }
 
 /// A link flooded from elsewhere, requests waiting all the time, and long
-/// responses of both classes: the longest that one was hungry, in units of what a grant
-/// takes on the floor, less the number of those hungry with it.
-fn longest_hunger(long: u32, floor: &str, seed: u64) -> f64 {
+/// responses of both classes: the longest that one was hungry, and the most by which one was
+/// hungry for longer than each of those hungry with it takes for a grant from the floor, in
+/// such times.
+fn longest_hunger(long: u32, floor: &str, seed: u64) -> (Span, f64) {
     let entry = catalogue::find("msf").expect("it is in the catalogue");
     let given = [("floor", floor), ("window", "fixed"), ("start", "1"), ("grant", "4 kB")];
     let weights = [4, 1].map(|w| NonZeroU32::new(w).expect("not zero"));
@@ -255,7 +256,7 @@ fn longest_hunger(long: u32, floor: &str, seed: u64) -> f64 {
     let share: f64 = floor.parse().expect("it is a number");
     let grant_time = 4_000.0 * 8.0 / (RATE.0 as f64 * share);
     let mut carried = Bytes::ZERO;
-    let mut worst = f64::MIN;
+    let (mut longest, mut excess) = (Span::ZERO, f64::MIN);
     for _ in 0..2_000 {
         let at = scheduler.next_ready(now).expect("some are hungry").max(now);
         carried += RATE.volume(at.since(now)) * 2;
@@ -274,7 +275,8 @@ fn longest_hunger(long: u32, floor: &str, seed: u64) -> f64 {
             let found = responses.iter_mut().find(|(known, ..)| *known == handle);
             let (_, permit, since) = found.expect("only the long ones are read");
             let waited = now.since(since.take().expect("only the hungry are read"));
-            worst = worst.max(waited.as_seconds() / grant_time - hungry as f64);
+            longest = longest.max(waited);
+            excess = excess.max(waited.as_seconds() / grant_time - hungry as f64);
             // All of it comes at once, after a while, or the rest at another time.
             now += Span::micros(stream.index(2_000) as u64);
             if scheduler.received(now, permit, size) == Reading::UpTo(Bytes::ZERO) {
@@ -282,17 +284,28 @@ fn longest_hunger(long: u32, floor: &str, seed: u64) -> f64 {
             }
         }
     }
-    worst
+    (longest, excess)
 }
 
 #[test]
 fn no_long_response_starves_on_a_flooded_link() {
     for (long, floor) in [(1, "0.1"), (3, "0.05"), (20, "0.1"), (20, "0.5")] {
         for seed in 0..3 {
-            let excess = longest_hunger(long, floor, seed);
+            let (_, excess) = longest_hunger(long, floor, seed);
             // Less than one grant's time for what came after it was due.
             assert!(excess <= 0.1, "{long} hungry, floor {floor}: {excess} grants too late");
         }
+    }
+}
+
+/// In grants of 4 kB, a turn of them all would take 128 and 640 s, after which clients have
+/// given up; with 250 of them, even the least that each may get takes 25 s.
+#[test]
+fn each_of_many_long_responses_has_its_turn_before_its_client_gives_up() {
+    for (long, seconds) in [(160, 20.0), (250, 25.0)] {
+        let (longest, _) = longest_hunger(long, "0.02", 1);
+        let longest = longest.as_seconds();
+        assert!((0.9..=1.1).contains(&(longest / seconds)), "{long} hungry: {longest} s");
     }
 }
 

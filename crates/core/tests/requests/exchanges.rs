@@ -264,7 +264,7 @@ fn a_long_response_is_read_by_grants() {
 
 #[test]
 fn the_server_is_not_to_blame_for_what_may_not_be_read() {
-    // A grant from the floor comes every 40 s, for one of two hungry responses.
+    // Of the floor, each of two hungry responses may read 10 kB every 20 s.
     let given = [
         ("window", "fixed"),
         ("start", "2"),
@@ -289,6 +289,7 @@ fn the_server_is_not_to_blame_for_what_may_not_be_read() {
         carried += Bytes(10_000_000);
         desk.proxy.report(desk.now, carried);
         actions = desk.actions();
+        actions.retain(|action| !matches!(action, Action::Read { .. }));
     }
     assert_eq!(actions, [end(silent, Ending::Stalled)]);
     assert_eq!(desk.now, Time::ZERO + Span::seconds(1) + PATIENCE);

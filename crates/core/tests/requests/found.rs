@@ -199,7 +199,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
                 user(0, 95, changing(10, 147, 26)),
             ],
             0.96,
-            0.034,
+            0.035,
         ),
         (
             84,
@@ -236,9 +236,9 @@ fn no_worse<'a>(found: impl Iterator<Item = Found<'a>>, windows: fn(&Case) -> Ve
     assert!(worse.is_empty(), "{worse:?}");
 }
 
-/// What two hours of the search among few users found: more than a tenth of the link is idle
-/// while somebody waits, in the worst of five windows. The first three leave less since weights
-/// count where responses are read by what they have received.
+/// What three hours of the search among few users found: more than a tenth of the link was idle
+/// while somebody waited, in the worst of five windows. Four leave less than that by now: two
+/// since weights count where responses are read, two since many hungry ones share their floor.
 #[test]
 fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
     let trickling = |requests, rate| Behaviour::Trickling { requests, rate };
@@ -260,8 +260,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             1_629,
             user(0, 10, greedy(12, 98_455)),
             &[user(1, 95, trickling(38, 2_200))],
-            0.9,
-            0.096,
+            0.892,
+            0.108,
         ),
         (
             51,
@@ -273,7 +273,6 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             0.083,
         ),
     ];
-    // Nobody has mended these.
     let since: [Found; 7] = [
         (
             28,
@@ -290,8 +289,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             1_905,
             user(2, 35, greedy(8, 114_716)),
             &[user(0, 10, greedy(8, 114_716)), user(1, 75, trickling(41, 2_000))],
-            0.893,
-            0.107,
+            0.912,
+            0.088,
         ),
         (
             58,
@@ -303,8 +302,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
                 user(0, 35, changing(66, 10_761, 192)),
                 user(0, 10, silent(1, 28_317)),
             ],
-            0.898,
-            0.102,
+            0.893,
+            0.107,
         ),
         (
             71,
@@ -334,8 +333,8 @@ fn what_leaves_a_tenth_idle_leaves_no_more_than_it_did() {
             4_453,
             user(2, 110, greedy(8, 816_764)),
             &[user(1, 10, trickling(31, 11_800))],
-            0.881,
-            0.119,
+            0.902,
+            0.098,
         ),
         (
             254,

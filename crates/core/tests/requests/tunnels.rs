@@ -133,15 +133,61 @@ fn handshakes_and_small_records_pass_and_what_is_behind_a_held_request_is_held()
 }
 
 #[test]
-fn what_is_sent_during_a_response_passes() {
+fn what_is_sent_before_there_is_an_answer_passes() {
     let mut desk = Desk::new();
     let tunnel = desk.active();
     assert_eq!(desk.send(tunnel, REQUEST), Verdict::Pass);
-    desk.read(tunnel, 1_000);
+    desk.read(tunnel, 2_000);
     assert_eq!(desk.send(tunnel, REQUEST), Verdict::Pass);
     // Quiet does not end what has not been answered.
     assert_eq!(desk.wait_for_quiet(), []);
     assert_eq!(desk.phase(tunnel), Active);
+}
+
+#[test]
+fn after_an_answer_uplink_data_are_the_next_request_without_quiet() {
+    let mut desk = Desk::new();
+    let tunnel = desk.active();
+    desk.read(tunnel, 2_001);
+    // So are they after what a server sends unasked, for example its part of a handshake.
+    let fresh = desk.open();
+    assert_eq!(desk.send(fresh, Piece::Handshake(Bytes(517))), Verdict::Pass);
+    desk.read(fresh, 300);
+    assert_eq!(desk.phase(fresh), Active);
+    for tunnel in [tunnel, fresh] {
+        assert_eq!(desk.send(tunnel, Piece::Data(Bytes(48))), Verdict::Pass);
+        assert_eq!(desk.send(tunnel, REQUEST), Verdict::Hold);
+        assert_eq!(desk.phase(tunnel), Pending);
+    }
+    // Their responses are over by quiet, and then one of them has the only place.
+    assert_eq!(desk.wait_for_quiet(), [Action::Pass { tunnel }]);
+    assert_eq!((desk.phase(tunnel), desk.phase(fresh)), (Active, Pending));
+}
+
+#[test]
+fn what_goes_both_ways_all_the_time_is_not_held() {
+    let mut desk = Desk::new();
+    let tunnel = desk.active();
+    for _ in 0..100 {
+        desk.read(tunnel, 4_800);
+        assert_eq!(desk.send(tunnel, Piece::Data(Bytes(1_200))), Verdict::Pass);
+        desk.wait(Span::millis(20));
+    }
+    desk.read(tunnel, 4_801);
+    assert_eq!(desk.send(tunnel, Piece::Data(Bytes(1_200))), Verdict::Hold);
+}
+
+#[test]
+fn quiet_counts_on_top_of_a_round_trip() {
+    let mut desk = Desk::new();
+    let tunnel = desk.active();
+    desk.proxy.tunnel_path(desk.now, tunnel, Span::millis(250));
+    desk.read(tunnel, 1_000);
+    // The next flight of its server takes a round trip to come.
+    desk.wait(desk.config.quiet + Span::millis(250) - Span(1));
+    assert_eq!(desk.phase(tunnel), Active);
+    desk.wait(Span(1));
+    assert_eq!(desk.phase(tunnel), Idle);
 }
 
 #[test]

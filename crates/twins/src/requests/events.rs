@@ -104,8 +104,9 @@ impl World<'_> {
                 self.extend(now, at);
                 let octave = self.octave(class, self.responses[at].received);
                 let steps = self.steps;
+                let grant = self.config.read_gate.map_or(size, |gate| gate.grant);
                 let response = &mut self.responses[at];
-                response.hungry = response.wants(size).then_some(steps);
+                response.hungry = response.wants(grant).then_some(steps);
                 response.octave = octave;
             }
             Event::Refused { refusal, request } => match refusal {

@@ -20,6 +20,8 @@ pub(super) struct Tunnel {
     class: usize,
     client: ConnectionId,
     server: ConnectionId,
+    /// Whether the time of a round trip to the server is told.
+    timed: bool,
     /// What the client has said and must not go on yet.
     held: VecDeque<Piece<Wanted>>,
 }
@@ -76,7 +78,8 @@ impl Proxy<'_> {
         let connection = self.reach(world, server, usage);
         world.act(connection, Side::Opener);
         let held = VecDeque::new();
-        self.tunnels.insert(tunnel, Tunnel { class, client, server: connection, held });
+        self.tunnels
+            .insert(tunnel, Tunnel { class, client, server: connection, timed: false, held });
         self.tunnel_of.insert(client, tunnel);
         self.tunnel_of.insert(connection, tunnel);
         Some(tunnel)
@@ -143,12 +146,16 @@ impl Proxy<'_> {
 
     /// What has arrived from the server goes back to the client.
     fn go_back(&mut self, world: &mut World<'_>, tunnel: TunnelId) {
-        let Some(Tunnel { class, client, server, .. }) = self.tunnels.get(&tunnel) else { return };
-        let (class, client, server) = (*class, *client, *server);
+        let Some(state) = self.tunnels.get_mut(&tunnel) else { return };
+        let (class, client, server) = (state.class, state.client, state.server);
         let now = world.now();
-        let state = world.connections.live(server);
-        let Some((carrier, end)) = state.and_then(|it| it.saying(Side::Opener)) else { return };
+        let live = world.connections.live(server);
+        let Some((carrier, end)) = live.and_then(|it| it.saying(Side::Opener)) else { return };
         let delivered = end.delivered();
+        if let (false, Some(round_trip)) = (state.timed, end.smoothed_rtt()) {
+            state.timed = true;
+            self.core.tunnel_path(now, tunnel, round_trip);
+        }
         let (mut all, mut fresh) = (Vec::new(), 0);
         while let Some(came) = carrier.come(delivered, end) {
             if let Came::Object(object, bytes) = came {
@@ -163,6 +170,9 @@ impl Proxy<'_> {
         if fresh > 0 {
             let reading = self.core.tunnel_read(now, tunnel, Bytes(fresh));
             end.read_up_to(limit(delivered, reading));
+            if let Some(size) = self.core.tunnel_buffer(tunnel) {
+                end.resize_buffer(size.min(self.server_side.receive_window));
+            }
         }
         self.core.tunnel_came(now, tunnel, Bytes(end.unread()));
         // What may not be read yet comes first.

@@ -311,9 +311,18 @@ impl Tunnel {
         Ok((Verdict::Pass, orders))
     }
 
-    /// The scheduler releases the request.
-    pub(super) fn release(&mut self, permit: Permit, now: Time) -> Orders {
+    /// The scheduler releases the request, which may turn out to be an upload.
+    pub(super) fn release(
+        &mut self,
+        mut permit: Permit,
+        now: Time,
+        config: &TunnelConfig,
+    ) -> Orders {
         let Some(held) = self.held.take() else { return Orders::default() };
+        if held.size > config.upload {
+            permit.complete();
+            return Orders { pass: true, ..self.wait(Bytes::ZERO, now, Some(now)) };
+        }
         let orders = self.leave(Flow::Response(Response {
             permit,
             reading: Reading::Freely,
@@ -416,7 +425,7 @@ impl Tunnel {
             scheduler.withdraw(held.ticket);
             if let Ok(permit) = resumed {
                 self.held = Some(held);
-                orders = Orders { overdue: true, ..self.release(permit, now) };
+                orders = Orders { overdue: true, ..self.release(permit, now, config) };
             }
         }
         orders
@@ -432,7 +441,7 @@ impl Tunnel {
         name: Request,
         around: Surroundings<'_>,
     ) -> Result<Orders, Refusal> {
-        let Surroundings { now, scheduler, .. } = around;
+        let Surroundings { now, scheduler, config } = around;
         self.name = name;
         if let Flow::Response(response) = &mut self.flow {
             response.permit = scheduler.resume(name, response.received)?;
@@ -446,7 +455,7 @@ impl Tunnel {
             Ok(ticket) => held.ticket = ticket,
             Err(_) => {
                 let permit = scheduler.resume(name, Bytes::ZERO)?;
-                let released = self.release(permit, now);
+                let released = self.release(permit, now, config);
                 return Ok(Orders { overdue: true, read: Some(self.reading()), ..released });
             }
         }

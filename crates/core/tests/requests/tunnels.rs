@@ -305,6 +305,18 @@ fn an_upload_gives_its_place_back_and_is_not_held_until_it_pauses() {
 }
 
 #[test]
+fn what_turns_out_to_be_an_upload_while_it_is_held_takes_no_place() {
+    let mut desk = Desk::new();
+    let first = desk.active();
+    let tunnel = desk.pending();
+    assert_eq!(desk.send(tunnel, Piece::Data(Bytes(63_601))), Verdict::Hold);
+    desk.read(first, 100);
+    assert_eq!(desk.wait_for_quiet(), [Action::Pass { tunnel }]);
+    assert_eq!((desk.phase(tunnel), desk.proxy.held()), (Waiting, 0));
+    assert_eq!(desk.send(tunnel, Piece::Data(Bytes(14_000))), Verdict::Pass);
+}
+
+#[test]
 fn a_request_is_let_go_out_of_order_when_it_was_held_for_the_longest_time() {
     // Of this scheduler no place is lost to slowness.
     let mut desk = Desk::of("paper", &ONE_PLACE[..2]);

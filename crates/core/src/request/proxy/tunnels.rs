@@ -141,7 +141,7 @@ impl Proxy {
 
     pub(super) fn release_tunnel(&mut self, now: Time, tunnel: TunnelId, permit: Permit) {
         if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
-            let orders = state.release(permit, now);
+            let orders = state.release(permit, now, &self.of_tunnels);
             self.carry_out(tunnel, orders);
         }
     }

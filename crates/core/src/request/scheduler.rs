@@ -303,6 +303,14 @@ impl Scheduler {
         }
     }
 
+    /// So much that is not read has come before a response began, and was paid for: it belongs
+    /// to this one from now on.
+    pub(super) fn take_on(&mut self, permit: &Permit, unread: Bytes) {
+        if let Some(response) = self.responses.get_mut(permit.response() as usize) {
+            response.arrived = response.arrived.saturating_add(unread.0);
+        }
+    }
+
     /// The server of a response may send so much. Report it after every part that has been
     /// read.
     pub fn opened(&mut self, now: Time, permit: &Permit, opening: Opening) {

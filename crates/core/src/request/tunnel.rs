@@ -312,22 +312,23 @@ impl Tunnel {
     }
 
     /// The scheduler releases the request, which may turn out to be an upload.
-    pub(super) fn release(
-        &mut self,
-        mut permit: Permit,
-        now: Time,
-        config: &TunnelConfig,
-    ) -> Orders {
+    pub(super) fn release(&mut self, mut permit: Permit, around: Surroundings<'_>) -> Orders {
+        let Surroundings { now, scheduler, config } = around;
         let Some(held) = self.held.take() else { return Orders::default() };
         if held.size > config.upload {
             permit.complete();
             return Orders { pass: true, ..self.wait(Bytes::ZERO, now, Some(now)) };
         }
+        let unread = match &self.flow {
+            Flow::Response(response) => response.unread,
+            _ => Bytes::ZERO,
+        };
+        scheduler.take_on(&permit, unread);
         let orders = self.leave(Flow::Response(Response {
             permit,
             reading: Reading::Freely,
             received: Bytes::ZERO,
-            unread: Bytes::ZERO,
+            unread,
             moved: now,
             unanswered: Some(held.size),
             answer: Bytes::ZERO,
@@ -425,7 +426,8 @@ impl Tunnel {
             scheduler.withdraw(held.ticket);
             if let Ok(permit) = resumed {
                 self.held = Some(held);
-                orders = Orders { overdue: true, ..self.release(permit, now, config) };
+                let around = Surroundings { now, scheduler, config };
+                orders = Orders { overdue: true, ..self.release(permit, around) };
             }
         }
         orders
@@ -455,7 +457,7 @@ impl Tunnel {
             Ok(ticket) => held.ticket = ticket,
             Err(_) => {
                 let permit = scheduler.resume(name, Bytes::ZERO)?;
-                let released = self.release(permit, now, config);
+                let released = self.release(permit, Surroundings { now, scheduler, config });
                 return Ok(Orders { overdue: true, read: Some(self.reading()), ..released });
             }
         }

@@ -45,6 +45,18 @@ fn shares_hold_in_tunnels_and_without_a_scheduler_they_do_not() {
     assert!(four < 1.3 && two < 1.3, "{four} {two}");
 }
 
+/// In a tunnel that many share, a request is released while the answer to an earlier one is
+/// held back, which must not be paid for twice.
+#[test]
+fn a_tunnel_that_many_share_leaves_nothing_of_a_full_link_idle() {
+    let mut setup = hidden(Protocol::Http2);
+    for class in &mut setup.classes {
+        class.demand = Demand::Closed { loops: 20, pause: Span::ZERO };
+    }
+    let outcome = outcome(&setup, "msf", &[], 1);
+    assert!(outcome.utilisation > 0.98, "{}", outcome.utilisation);
+}
+
 /// Everything that is asked for arrives through the tunnel, over any kind of connection.
 #[test]
 fn tunnels_bring_what_is_asked_for_and_end_with_their_connections() {

@@ -141,7 +141,9 @@ impl Proxy {
 
     pub(super) fn release_tunnel(&mut self, now: Time, tunnel: TunnelId, permit: Permit) {
         if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
-            let orders = state.release(permit, now, &self.of_tunnels);
+            let config = &self.of_tunnels;
+            let around = Surroundings { now, scheduler: &mut self.scheduler, config };
+            let orders = state.release(permit, around);
             self.carry_out(tunnel, orders);
         }
     }

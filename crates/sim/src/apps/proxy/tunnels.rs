@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use tidegate_core::Bytes;
-use tidegate_core::request::{Piece as Said, Reading, TunnelId, Verdict};
+use tidegate_core::request::{self, OriginId, Piece as Said, Reading, TunnelId, Verdict};
 
-use super::Proxy;
+use super::{Proxy, path_of};
 use crate::apps::pool::Place;
 use crate::carrier::{Came, Heard, Piece};
 use crate::connections::{ConnectionId, Over, Side};
@@ -20,8 +20,8 @@ pub(super) struct Tunnel {
     class: usize,
     client: ConnectionId,
     server: ConnectionId,
-    /// Whether the time of a round trip to the server is told.
-    timed: bool,
+    /// The number of its server, until the time of a round trip to it is told.
+    untimed: Option<usize>,
     /// What the client has said and must not go on yet.
     held: VecDeque<Piece<Wanted>>,
 }
@@ -78,8 +78,10 @@ impl Proxy<'_> {
         let connection = self.reach(world, server, usage);
         world.act(connection, Side::Opener);
         let held = VecDeque::new();
-        self.tunnels
-            .insert(tunnel, Tunnel { class, client, server: connection, timed: false, held });
+        self.tunnels.insert(
+            tunnel,
+            Tunnel { class, client, server: connection, untimed: Some(server), held },
+        );
         self.tunnel_of.insert(client, tunnel);
         self.tunnel_of.insert(connection, tunnel);
         Some(tunnel)
@@ -152,9 +154,13 @@ impl Proxy<'_> {
         let live = world.connections.live(server);
         let Some((carrier, end)) = live.and_then(|it| it.saying(Side::Opener)) else { return };
         let delivered = end.delivered();
-        if let (false, Some(round_trip)) = (state.timed, end.smoothed_rtt()) {
-            state.timed = true;
-            self.core.tunnel_path(now, tunnel, round_trip);
+        if let Some(path) = path_of(end)
+            && let Some(server) = state.untimed.take()
+        {
+            if let Some(round_trip) = request::latest_round_trip(None, path) {
+                self.core.timed(OriginId(server as u64), round_trip);
+            }
+            self.core.tunnel_path(now, tunnel, path.smoothed);
         }
         let (mut all, mut fresh) = (Vec::new(), 0);
         while let Some(came) = carrier.come(delivered, end) {

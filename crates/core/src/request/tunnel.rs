@@ -36,8 +36,9 @@
 //!
 //! What is a *good* answer? More than the handshake of an answer to nothing, and several
 //! times what the client sends next: in calls and uploads, data go both ways all the time, and
-//! to hold each piece would stop them. What a server sends unasked, as in a handshake, is
-//! answer enough.
+//! to hold each piece would stop them. Nor does the client have an answer of which a part is
+//! held back: what it sends is asked beside that, in a connection that many requests share.
+//! What a server sends unasked, as in a handshake, is answer enough.
 //!
 //! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
 //! and has a place all the same until the next quiet.
@@ -542,7 +543,8 @@ impl Response {
 
     /// Whether so much uplink data is no part of what it answers.
     fn is_answered(&self, size: Bytes, config: &TunnelConfig) -> bool {
-        self.unanswered.is_none() && self.answer > config.late.max(size * ANSWER)
+        let is_good = self.answer > config.late.max(size * ANSWER);
+        self.unanswered.is_none() && self.unread == Bytes::ZERO && is_good
     }
 
     /// Whether something is there that may not be read.

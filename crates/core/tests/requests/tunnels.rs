@@ -178,6 +178,16 @@ fn what_goes_both_ways_all_the_time_is_not_held() {
 }
 
 #[test]
+fn what_is_asked_beside_an_answer_that_is_held_back_passes() {
+    let mut desk = Desk::new();
+    let tunnel = desk.active();
+    assert_eq!(desk.read(tunnel, 20_000), NOT_NOW);
+    desk.proxy.tunnel_came(desk.now, tunnel, Bytes(1));
+    assert_eq!(desk.send(tunnel, REQUEST), Verdict::Pass);
+    assert_eq!(desk.phase(tunnel), Long);
+}
+
+#[test]
 fn quiet_counts_on_top_of_a_round_trip() {
     let mut desk = Desk::new();
     let tunnel = desk.active();

@@ -34,9 +34,9 @@
 //! *W+*. Without the latter, freeing places after quiet gives no shares at all (measured
 //! with a quiet gap of 300 ms, on 2 Mbit/s).
 //!
-//! What is a *good* answer? More than the handshake of an answer to nothing, and several
-//! times what the client sends next: in calls and uploads, data go both ways all the time, and
-//! to hold each piece would stop them. Nor does the client have an answer of which a part is
+//! What is a *good* answer? More than window updates and heartbeats bring, and several times
+//! what the client sends next: in calls and uploads, data go both ways all the time, and to
+//! hold each piece would stop them. Nor does the client have an answer of which a part is
 //! held back: what it sends is asked beside that, in a connection that many requests share.
 //! What a server sends unasked, as in a handshake, is answer enough.
 //!

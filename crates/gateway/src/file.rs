@@ -143,7 +143,8 @@ struct TimeoutsTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct TunnelsTable {
-    /// A response is over when nothing of it has arrived for this long and a round trip; by default 200 ms.
+    /// A response is over when nothing of it has arrived for this long and a round trip; by
+    /// default 200 ms.
     quiet: Option<Quantity<Span>>,
     /// A request without an answer for this long gives its place back; by default 3 s.
     silence: Option<Quantity<Span>>,

@@ -187,6 +187,32 @@ fn what_is_asked_beside_an_answer_that_is_held_back_passes() {
     assert_eq!(desk.phase(tunnel), Long);
 }
 
+/// Part of an answer comes, and is held back, while the next request is held already.
+#[test]
+fn what_has_come_before_a_release_is_paid_for_once() {
+    let next_release = |told_again: bool| {
+        let mut desk = Desk::with(&[("long_from", "6 kB")]);
+        desk.now += Span::seconds(1);
+        let tunnel = desk.active();
+        desk.read(tunnel, 20_000);
+        assert_eq!(desk.send(tunnel, REQUEST), Verdict::Hold);
+        desk.proxy.tunnel_came(desk.now, tunnel, Bytes(200_000));
+        while desk.phase(tunnel) == Pending {
+            desk.wait(Span::millis(1));
+        }
+        if told_again {
+            desk.proxy.tunnel_came(desk.now, tunnel, Bytes(200_000));
+        }
+        let other = desk.open();
+        assert_eq!(desk.send(other, REQUEST), Verdict::Hold);
+        while desk.phase(other) == Pending {
+            desk.wait(Span::millis(1));
+        }
+        desk.now
+    };
+    assert_eq!(next_release(true), next_release(false));
+}
+
 #[test]
 fn quiet_counts_on_top_of_a_round_trip() {
     let mut desk = Desk::new();

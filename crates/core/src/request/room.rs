@@ -35,9 +35,8 @@
 //! While heavier traffic takes all the room, long responses and requests live on their
 //! *floors*: two shares of the link's rate, whatever the class. One goes to the response
 //! that has been hungry for the longest time: as much as lets each of them have its turn in
-//! [`TURN`], but no more than a grant, and no less than [`LEAST_PIECE`]. None starves, and no
-//! client gives up on a response that has paused for a minute. The other goes to the next
-//! request.
+//! [`TURN`], but no more than a grant, and no less than [`LEAST_PIECE`]. None starves, and
+//! pauses stay shorter than clients wait. The other goes to the next request.
 
 use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
 

@@ -71,7 +71,7 @@ pub struct TunnelConfig {
     pub steady: Rate,
 }
 
-/// An answer brings so many times what the client sends next, or more.
+/// An answer brings more than so many times what the client sends next.
 const ANSWER: u64 = 4;
 
 /// The time for which a low rate has to be steady: longer than a page takes to load.

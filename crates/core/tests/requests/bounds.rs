@@ -298,7 +298,7 @@ fn no_long_response_starves_on_a_flooded_link() {
     }
 }
 
-/// In grants of 4 kB, a turn of them all would take 128 and 640 s, after which clients have
+/// In grants of 4 kB, a turn of them all would take 128 and 200 s, after which clients have
 /// given up; with 250 of them, even the least that each may get takes 25 s.
 #[test]
 fn each_of_many_long_responses_has_its_turn_before_its_client_gives_up() {

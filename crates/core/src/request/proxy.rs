@@ -64,8 +64,8 @@ pub struct ProxyConfig {
     ///
     /// They do not limit tunnels.
     pub pools: Vec<Rate>,
-    /// What the receive buffer of a connection to a server holds at least. Zero takes it that nothing comes of a long response before it may be
-    /// read.
+    /// What the receive buffer of a connection to a server holds at least. Zero takes it that
+    /// nothing comes of a long response before it may be read.
     pub receive_buffer: Bytes,
     /// When a tunnel asks, and when it has its answer.
     pub tunnels: TunnelConfig,

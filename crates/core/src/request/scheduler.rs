@@ -325,8 +325,9 @@ impl Scheduler {
         }
     }
 
-    /// All of a response has come, read or not: the link has no more to do with it. What
-    /// is left of a long one takes no room, but waits until its user is next.
+    /// All of a response has come, read or not, or seems to: the link has no more to do with
+    /// it. What is left of a long one takes no room, but waits until its user is next. What
+    /// comes after all is paid for as it comes.
     pub fn arrived(&mut self, now: Time, permit: &Permit) {
         self.advance(now);
         let number = permit.response();

@@ -34,6 +34,12 @@
 //! *W+*. Without the latter, freeing places after quiet gives no shares at all (measured
 //! with a quiet gap of 300 ms, on 2 Mbit/s).
 //!
+//! Quiet is long, and meanwhile the link would be kept free for what does not come. So when
+//! nothing comes for a round trip, the delay of the queue and a moment, though the server may
+//! send, all that is left of a response *seems* to have come: no room is kept for it any more,
+//! and what is held back of it takes none. A pause of the server looks like that, too. What
+//! comes after one is paid for as it comes, and costs its user what it would have before.
+//!
 //! What is a *good* answer? More than window updates and heartbeats bring, and several times
 //! what the client sends next: in calls and uploads, data go both ways all the time, and to
 //! hold each piece would stop them. Nor does the client have an answer of which a part is
@@ -43,9 +49,15 @@
 //! A tunnel whose downlink goes on while a request of its own is held is *Pending*,
 //! and has a place all the same until the next quiet.
 
+mod response;
+mod steady;
+
 use super::buffer::Buffer;
 use super::{Permit, Reading, Refusal, Request, Scheduler, Ticket};
-use crate::units::{Bytes, NANOS_PER_SECOND, Rate, Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
+use response::Response;
+pub use steady::STEADY_SECONDS;
+use steady::Steady;
 
 /// Settings of tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +82,6 @@ pub struct TunnelConfig {
     /// and never more than this rate, is exempt until it carries more.
     pub steady: Rate,
 }
-
-/// An answer brings more than so many times what the client sends next.
-const ANSWER: u64 = 4;
-
-/// The time for which a low rate has to be steady: longer than a page takes to load.
-pub const STEADY_SECONDS: u32 = 10;
 
 impl Default for TunnelConfig {
     /// Quiet of 200 ms: the measured shares hold with 150 to 300 ms.
@@ -182,23 +188,6 @@ enum Flow {
 }
 
 #[derive(Debug)]
-struct Response {
-    permit: Permit,
-    reading: Reading,
-    received: Bytes,
-    /// What has come and is not read.
-    unread: Bytes,
-    /// The last time at which the request was sent, part of the response was
-    /// read, or bytes were there that could not be read.
-    moved: Time,
-    /// Uplink data since the last downlink bytes; `None` once there are some.
-    unanswered: Option<Bytes>,
-    /// Downlink bytes since the last uplink data; all that there are of what nobody has
-    /// asked for.
-    answer: Bytes,
-}
-
-#[derive(Debug)]
 struct Waiting {
     /// What had come of the response before.
     received: Bytes,
@@ -209,21 +198,11 @@ struct Waiting {
     came: Time,
 }
 
-/// The record of how steadily a tunnel carries little.
-#[derive(Debug)]
-struct Steady {
-    second: u64,
-    carried: Bytes,
-    /// Seconds in a row, before this one, that carried something, but no more than
-    /// a low rate.
-    seconds: u32,
-}
-
 impl Tunnel {
     /// A tunnel that opens, with the name of its requests; the receive buffer of its
     /// connection will hold `least` bytes.
     pub(super) fn new(now: Time, name: Request, least: Bytes) -> Tunnel {
-        let steady = Steady { second: now.0 / NANOS_PER_SECOND, carried: Bytes::ZERO, seconds: 0 };
+        let steady = Steady::new(now);
         let flow = Flow::Idle { received: Bytes::ZERO };
         Tunnel { name, held: None, flow, steady, buffer: Buffer::new(least) }
     }
@@ -262,7 +241,7 @@ impl Tunnel {
         let held = self.held.as_ref().map(|held| held.since + config.max_hold);
         let round_trip = self.buffer.round_trip();
         let over = match &self.flow {
-            Flow::Response(response) => Some(response.over_at(config, round_trip)),
+            Flow::Response(response) => Some(response.due(config, round_trip)),
             _ => None,
         };
         held.into_iter().chain(over).min()
@@ -333,6 +312,7 @@ impl Tunnel {
             moved: now,
             unanswered: Some(held.size),
             answer: Bytes::ZERO,
+            whole_at: None,
         }));
         Orders { pass: true, ..orders }
     }
@@ -341,11 +321,13 @@ impl Tunnel {
     pub(super) fn came(&mut self, now: Time, unread: Bytes, scheduler: &mut Scheduler) {
         self.buffer.come(unread);
         if let Flow::Response(response) = &mut self.flow {
+            if unread > response.unread {
+                response.expect_more(now, unread, &self.buffer, scheduler);
+            }
             response.unread = unread;
             scheduler.came(now, &response.permit, unread);
-            // It would carry more if it could.
             if response.is_held_back() {
-                self.steady.seconds = 0;
+                self.steady.interrupt();
             }
         }
     }
@@ -378,11 +360,15 @@ impl Tunnel {
                 moved: now,
                 unanswered: None,
                 answer: Bytes(u64::MAX),
+                whole_at: None,
             });
         }
         let Request { class, user, .. } = self.name;
         match &mut self.flow {
             Flow::Response(response) => {
+                if size > response.unread || response.may_fill(&self.buffer) {
+                    response.expect_more(now, size, &self.buffer, scheduler);
+                }
                 response.reading = scheduler.received(now, &response.permit, size);
                 scheduler.opened(now, &response.permit, self.buffer.opening());
                 response.received += size;
@@ -409,6 +395,12 @@ impl Tunnel {
         let Surroundings { now, scheduler, config } = around;
         let mut orders = Orders::default();
         let round_trip = self.buffer.round_trip();
+        if let Flow::Response(response) = &mut self.flow
+            && response.whole_at.take_if(|at| *at <= now).is_some()
+            && !response.may_fill(&self.buffer)
+        {
+            scheduler.arrived(now, &response.permit);
+        }
         if let Flow::Response(response) = &mut self.flow
             && response.over_at(config, round_trip) <= now
         {
@@ -523,33 +515,14 @@ impl Tunnel {
     fn carry(&mut self, size: Bytes, now: Time, config: &TunnelConfig) -> Orders {
         let most = config.steady.volume(Span::seconds(1));
         self.steady.carry(size, now, most);
-        if self.steady.carried > most && matches!(self.flow, Flow::Exempt { steady: true }) {
+        if self.steady.carried() > most && matches!(self.flow, Flow::Exempt { steady: true }) {
             self.flow = Flow::Idle { received: Bytes::ZERO };
         }
         let is_exempt = matches!(self.flow, Flow::Exempt { .. });
-        if self.steady.seconds < STEADY_SECONDS || is_exempt || self.held.is_some() {
+        if !self.steady.is_steady() || is_exempt || self.held.is_some() {
             return Orders::default();
         }
         self.leave(Flow::Exempt { steady: true })
-    }
-}
-
-impl Response {
-    /// The time at which it is over, if nothing more arrives.
-    fn over_at(&self, config: &TunnelConfig, round_trip: Span) -> Time {
-        let is_asked = self.unanswered.is_some();
-        self.moved + if is_asked { config.silence } else { config.quiet + round_trip }
-    }
-
-    /// Whether so much uplink data is no part of what it answers.
-    fn is_answered(&self, size: Bytes, config: &TunnelConfig) -> bool {
-        let is_good = self.answer > config.late.max(size * ANSWER);
-        self.unanswered.is_none() && self.unread == Bytes::ZERO && is_good
-    }
-
-    /// Whether something is there that may not be read.
-    fn is_held_back(&self) -> bool {
-        matches!(self.reading, Reading::UpTo(may) if self.unread > may)
     }
 }
 
@@ -564,21 +537,5 @@ impl Waiting {
         let goes_on = now < self.came + config.quiet;
         self.late = if goes_on { self.late + size } else { size };
         self.came = now;
-    }
-}
-
-impl Steady {
-    fn carry(&mut self, size: Bytes, now: Time, most: Bytes) {
-        let second = now.0 / NANOS_PER_SECOND;
-        if second != self.second {
-            let is_next = second == self.second + 1;
-            let was_low = self.carried > Bytes::ZERO && self.carried <= most;
-            self.seconds = if is_next && was_low { self.seconds.saturating_add(1) } else { 0 };
-            (self.second, self.carried) = (second, Bytes::ZERO);
-        }
-        self.carried += size;
-        if self.carried > most {
-            self.seconds = 0;
-        }
     }
 }

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
-    Action, ClassId, Piece, Proxy, ProxyConfig, Reading, Refusal, STEADY_SECONDS, TunnelConfig,
-    TunnelId, TunnelPhase, UserId, Verdict, catalogue,
+    Action, ClassId, OriginId, Piece, Proxy, ProxyConfig, Reading, Refusal, STEADY_SECONDS,
+    TunnelConfig, TunnelId, TunnelPhase, UserId, Verdict, catalogue,
 };
 use tidegate_core::{Bytes, Rate, Span, Time};
 
@@ -224,6 +224,64 @@ fn quiet_counts_on_top_of_a_round_trip() {
     assert_eq!(desk.phase(tunnel), Active);
     desk.wait(Span(1));
     assert_eq!(desk.phase(tunnel), Idle);
+}
+
+/// Of a response that is not over, as far as anybody knows, some has come, and nothing does
+/// for a time: another has its place.
+#[test]
+fn a_response_seems_whole_when_what_is_on_its_way_would_have_come() {
+    let round_trip = Span::millis(50);
+    let wait_for = |size: u64, delay: Span| {
+        let mut desk = Desk::with(&[ONE_PLACE, &[("long_from", "30 kB")]].concat());
+        for excess in [Span::ZERO, delay] {
+            desk.proxy.timed(OriginId(1), round_trip + excess);
+            desk.proxy.report(desk.now, Bytes::ZERO);
+        }
+        let tunnel = desk.active();
+        desk.proxy.tunnel_path(desk.now, tunnel, round_trip);
+        let other = desk.pending();
+        assert_eq!(desk.read(tunnel, size), Reading::Freely);
+        let before = desk.now;
+        while desk.wait(Span::millis(1)).is_empty() {}
+        assert_eq!((desk.phase(tunnel), desk.phase(other)), (Active, Active));
+        // It has not been over.
+        assert_eq!(desk.read(tunnel, 1_000), Reading::Freely);
+        assert_eq!(desk.proxy.held(), 2);
+        desk.now.since(before)
+    };
+    // The first flight comes at once, and the next a round trip later.
+    assert_eq!(wait_for(13_999, Span::ZERO), Span::millis(20));
+    assert_eq!(wait_for(14_000, Span::ZERO), Span::millis(70));
+    // The queue is on their way.
+    assert_eq!(wait_for(13_999, Span::millis(30)), Span::millis(50));
+    assert_eq!(wait_for(14_000, Span::millis(30)), Span::millis(100));
+}
+
+#[test]
+fn what_is_held_back_of_a_response_that_seems_whole_takes_no_room() {
+    let read_after = |unread: u64| {
+        let mut desk = Desk::with(&[ONE_PLACE, &[("grant", "100 kB")]].concat());
+        let tunnel = desk.active();
+        desk.proxy.tunnel_path(desk.now, tunnel, Span::millis(50));
+        assert_eq!(desk.read(tunnel, 6_000), NOT_NOW);
+        desk.proxy.tunnel_came(desk.now, tunnel, Bytes(unread));
+        let reading = Reading::UpTo(Bytes(100_000));
+        let mut took = Span::ZERO;
+        loop {
+            took += Span::millis(1);
+            match &desk.wait(Span::millis(1))[..] {
+                [] => {}
+                actions => {
+                    assert_eq!(actions, [Action::ReadTunnel { tunnel, reading }]);
+                    return took;
+                }
+            }
+        }
+    };
+    // Its buffer holds 12 kB. Half of that may be all that its server was allowed to send, and
+    // the 118 kB that are promised with a grant take 119.2 ms.
+    assert_eq!(read_after(6_000), Span::millis(20));
+    assert_eq!(read_after(6_001), Span::millis(120));
 }
 
 #[test]

@@ -222,6 +222,9 @@ impl World<'_> {
         let fresh = arrived.saturating_sub(response.arrived);
         let unpaid = fresh.saturating_sub(response.paid);
         response.arrived += fresh;
+        if fresh > 0 && response.is_whole {
+            (response.is_whole, response.has_place) = (false, !response.is_long);
+        }
         response.paid = response.paid.saturating_sub(fresh);
         self.seen += fresh;
         self.spend(unpaid);

@@ -216,6 +216,10 @@ struct Response {
     handle: u64,
     permit: Permit,
     long: bool,
+    received: u64,
+    /// What has come, read or not, and whether that seems to be all.
+    arrived: u64,
+    whole: bool,
 }
 
 /// A gateway under audit; a broken rule panics.
@@ -232,6 +236,20 @@ pub struct Gateway {
     carried: Bytes,
     /// All that happened, for [`compare`](super::compare).
     pub log: Log,
+}
+
+impl Response {
+    fn new(handle: u64, permit: Permit, received: Bytes) -> Response {
+        let Bytes(received) = received;
+        Response { handle, permit, long: false, received, arrived: received, whole: false }
+    }
+
+    /// What has come beyond what has been read: more than before is no longer all.
+    fn bring(&mut self, unread: Bytes) {
+        let arrived = self.received.saturating_add(unread.0).max(self.arrived);
+        self.whole &= arrived == self.arrived;
+        self.arrived = arrived;
+    }
 }
 
 impl Gateway {
@@ -338,7 +356,7 @@ impl Gateway {
         let request = Request { handle, class: ClassId(class), user: UserId(user) };
         let resumed = self.scheduler.resume(request, received);
         assert_eq!(resumed.is_ok(), (class as usize) < self.classes, "{resumed:?}");
-        self.responses.push(Response { handle, permit: resumed.ok()?, long: false });
+        self.responses.push(Response::new(handle, resumed.ok()?, received));
         Some(Event::Resumed { request, received })
     }
 
@@ -348,13 +366,16 @@ impl Gateway {
         self.carried += size;
         let reading = self.scheduler.received(self.now, &response.permit, size);
         response.long |= reading != Reading::Freely;
+        response.received = response.received.saturating_add(size.0);
+        response.bring(Bytes::ZERO);
         Some(Event::Received { handle: response.handle, size, reading })
     }
 
     fn come(&mut self, which: usize, unread: Bytes) -> Option<Event> {
         let which = which.checked_rem(self.responses.len())?;
-        let response = &self.responses[which];
+        let response = &mut self.responses[which];
         self.scheduler.came(self.now, &response.permit, unread);
+        response.bring(unread);
         Some(Event::Came { handle: response.handle, unread })
     }
 
@@ -369,7 +390,7 @@ impl Gateway {
         let which = which.checked_rem(self.responses.len())?;
         let response = &mut self.responses[which];
         self.scheduler.arrived(self.now, &response.permit);
-        response.long = true;
+        response.whole = true;
         Some(Event::Whole { handle: response.handle })
     }
 
@@ -396,7 +417,7 @@ impl Gateway {
                     let waited = self.tickets.iter_mut().find(|(known, ..)| *known == handle);
                     let (_, _, waits) = waited.expect("only what came is released");
                     assert!(std::mem::take(waits), "released twice: {request:?}");
-                    self.responses.push(Response { handle, permit, long: false });
+                    self.responses.push(Response::new(handle, permit, Bytes::ZERO));
                     Event::Released { handle }
                 }
                 Some(Decision::Read { handle, size }) => {
@@ -418,7 +439,7 @@ impl Gateway {
         let waiting = self.tickets.iter().filter(|(.., waits)| *waits).count();
         assert_eq!(self.scheduler.waiting(), waiting);
         assert_eq!(self.scheduler.outstanding(), self.responses.len());
-        let places = self.responses.iter().filter(|response| !response.long).count();
+        let places = self.responses.iter().filter(|it| !it.long && !it.whole).count();
         let held = self.scheduler.held() as usize;
         // With a read gate, slow responses give their places back.
         let lost = if self.config.read_gate.is_some() { places } else { 0 };

@@ -74,6 +74,7 @@ impl Proxy {
     pub fn tunnel_came(&mut self, now: Time, tunnel: TunnelId, unread: Bytes) {
         if let Some(state) = self.tunnels.get_mut(&tunnel.0) {
             state.came(now, unread, &mut self.scheduler);
+            self.carry_out(tunnel, Orders::default());
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::{PATIENCE, Response, Scheduler};
 use crate::request::lines::Part;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 
 impl Scheduler {
     /// From `since` on it is watched whether what was promised comes.
@@ -39,7 +39,8 @@ impl Scheduler {
         self.rank_reader(user, before);
     }
 
-    /// So much of a response has come: for what was not promised there is less room now.
+    /// So much of a response has come: for what was not promised there is less room now. If
+    /// all of it seemed to have come, it goes on, and takes its place back.
     pub(super) fn bring(&mut self, number: u32, arrived: u64) {
         let response = &mut self.responses[number as usize];
         let fresh = arrived.saturating_sub(response.arrived);
@@ -49,6 +50,10 @@ impl Scheduler {
         let unpaid = fresh.saturating_sub(response.paid);
         let left = response.paid.saturating_sub(fresh);
         response.arrived = arrived;
+        if std::mem::take(&mut response.is_whole) && !response.is_long {
+            response.has_place = true;
+            self.held += 1;
+        }
         self.set_paid(number, left);
         self.seen = self.seen.saturating_add(fresh);
         self.spend(Bytes(unpaid));
@@ -190,6 +195,12 @@ impl Scheduler {
         let of = self.responses[number as usize].part();
         self.charge(class, user, Bytes(sent) - Bytes(received + charged), of);
         self.set_paid(number, 0);
+    }
+
+    /// For how long what a server has sent waits on its way, as far as that is known; `None`
+    /// where nothing is promised.
+    pub(in crate::request) fn queueing_delay(&self) -> Option<Span> {
+        self.gate.as_ref().map(|gate| gate.room.delay())
     }
 
     /// Bytes on the link that nobody has paid for.

@@ -21,6 +21,7 @@ pub const FILES: &[(&str, &[u8])] = files![
     "bed/connects-2.toml",
     "bed/eight-2.toml",
     "bed/open-2.toml",
+    "bed/open-tunnels-2.toml",
     "bed/pages-10.toml",
     "bed/saturated-10.toml",
     "bed/saturated-2.toml",

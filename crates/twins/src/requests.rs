@@ -336,17 +336,18 @@ impl<'a> World<'a> {
     /// Of those who have a long response that goes on, the one with the least, and the
     /// level of that user.
     fn last(&self, is_meant: &dyn Fn(u32) -> bool) -> Option<(Fraction, (u32, u64))> {
-        let going_on = self.responses.iter().filter(|r| r.goes_on() && r.pace > 0);
+        let going_on = self.responses.iter().filter(|r| r.goes_on());
         let users = going_on.map(|response| (response.request.class, response.request.user));
         let meant = users.filter(|(class, _)| is_meant(*class));
         meant.map(|(class, user)| (self.level(class, user), (class, user))).min()
     }
 
-    /// What these responses of a user may bring in a round trip.
-    fn aside(&self, user: (u32, u64)) -> u64 {
+    /// What these responses of a user may bring in a round trip, and what their servers may
+    /// send.
+    fn aside(&self, user: (u32, u64)) -> (u64, u64) {
         let going_on = self.responses.iter().filter(|response| response.goes_on());
         let of_user = going_on.filter(|r| (r.request.class, r.request.user) == user);
-        of_user.map(|response| response.pace).sum()
+        of_user.fold((0, 0), |(pace, ahead), r| (pace + r.pace, ahead + r.ahead))
     }
 
     /// What is next when there is room: a request or a long response, and the room.
@@ -371,9 +372,13 @@ impl<'a> World<'a> {
         let release = |request: Request| {
             let asked = self.asked(request.class, request.user);
             let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
-            let aside = behind.map_or(0, |(_, user)| self.aside(user));
-            let brings = self.brings(request).min(gate.grant.0);
-            (Event::Released { handle: request.handle }, brings + aside)
+            let brings = self.brings(request);
+            let least = brings.min(gate.grant.0);
+            let needs = behind.map_or(least, |(_, user)| {
+                let (pace, ahead) = self.aside(user);
+                pace + brings.saturating_sub(ahead).max(least)
+            });
+            (Event::Released { handle: request.handle }, needs)
         };
         let read = |request: Request| {
             (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))

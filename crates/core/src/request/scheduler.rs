@@ -547,7 +547,7 @@ impl Scheduler {
             before: 0,
             is_long: false,
             hungry: None,
-            aside: 0,
+            aside: (0, 0),
         });
         let number = u32::try_from(number).expect("under 2^32 responses at once");
         self.held += 1;

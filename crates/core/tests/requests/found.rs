@@ -363,6 +363,41 @@ fn who_is_farther_away_and_has_smaller_responses_gets_no_less() {
     }
 }
 
+/// Who has downloads waits for a round trip now and then, and in that moment a response of a
+/// third of a second went first: one user had 0.20 in the first of these, and 0.06 in the last.
+#[test]
+fn downloads_keep_their_share_beside_responses_of_a_third_of_a_second() {
+    for (downloads, round_trip, responses, least) in
+        [(11, 25, 19, 0.45), (11, 10, 19, 0.4), (11, 25, 8, 0.45), (1, 25, 8, 0.3)]
+    {
+        let honest = vec![user(0, round_trip, greedy(downloads, 18_437_160))];
+        let others = vec![user(0, 10, greedy(responses, 3_576_291))];
+        let case = Case { weights: vec![1, 1, 1], rate: 89_667, honest, others };
+        for Outcome { received, .. } in windows(&mut Model::new(&case), &case) {
+            let share = received[0] as f64 / received.iter().sum::<u64>() as f64;
+            println!("{downloads} over {round_trip} ms beside {responses}: {share:.3}");
+            assert!(share > least, "{downloads} over {round_trip} ms: {share}");
+        }
+    }
+}
+
+/// The first of two alike had 0.36 instead of 0.45, for the same reason.
+#[test]
+fn of_two_who_download_beside_one_who_trickles_both_have_their_shares() {
+    let lingering = Behaviour::Lingering { requests: 1, size: 171_257, steps: 3_178, rate: 3_400 };
+    let honest = vec![user(0, 15, greedy(8, 525_711)), user(0, 25, greedy(9, 844_284))];
+    let case = Case {
+        weights: vec![5, 4, 1],
+        rate: 10_489,
+        honest,
+        others: vec![user(2, 150, lingering)],
+    };
+    for Outcome { received, .. } in windows(&mut Model::new(&case), &case) {
+        let share = received[0] as f64 / received.iter().sum::<u64>() as f64;
+        assert!(share > 0.43, "{share}");
+    }
+}
+
 /// The greedy one had nothing for as long as the one who pauses had been away.
 #[test]
 fn a_slow_response_holds_nobody_back_who_comes_or_who_stays() {

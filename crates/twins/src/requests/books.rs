@@ -6,9 +6,9 @@ use tidegate_core::{Bytes, Span, Time};
 use super::{BYTE, Fraction, Request, Response, World};
 
 impl Response {
-    /// Whether it is long, and more comes.
+    /// Whether it is long, and more comes, as far as can be told.
     pub(super) fn goes_on(&self) -> bool {
-        self.is_long && !self.is_whole
+        self.is_long && !self.is_whole && self.pace > 0
     }
 
     /// Whether a long response wants to be read on.

@@ -35,8 +35,8 @@ pub(super) struct ReadGate {
     pub(super) readers: Vec<BTreeSet<(u64, u32)>>,
     pub(super) by_octave: Vec<BTreeSet<(u32, u64, Place, u32)>>,
     /// The users for whose long responses room is set aside, whether those are hungry or
-    /// not: their level, and how much. And those of each group, by level.
-    pub(super) aside: BTreeMap<u32, (u64, u64)>,
+    /// not. And those of each group, by level.
+    pub(super) aside: BTreeMap<u32, Aside>,
     pub(super) behind: Vec<BTreeSet<(u64, Name, u32)>>,
     pub(super) hungered: u64,
     /// The responses that have to bring something, by the time until which.
@@ -49,6 +49,16 @@ pub(super) struct Place {
     octave: u32,
     age: u64,
     since: u64,
+}
+
+/// What is set aside for a user whose long responses go on.
+#[derive(Debug)]
+pub(super) struct Aside {
+    /// The level at which the user stands among those behind.
+    level: u64,
+    /// What the responses are likely to bring in a round trip, and what their servers may send.
+    pace: u64,
+    ahead: u64,
 }
 
 /// What is next when there is room for it.
@@ -80,15 +90,22 @@ impl Scheduler {
         Some(Candidate::Response { number, needs })
     }
 
-    /// The first request of a group, of a user whose requests have brought this much.
+    /// The first request of a group, of a user whose requests have brought this much. Room for
+    /// a grant is enough, unless somebody is behind who reads something long: then there has to
+    /// be room beside what is set aside for them, and for all by which the request brings more
+    /// than their servers may send meanwhile. Their next grants would else come behind it, too
+    /// late to get ahead.
     fn ask(&self, group: u32, asked: u64) -> Candidate {
-        let aside = self.gate.as_ref().and_then(|gate| {
-            let &(level, _, user) = gate.behind[group as usize].first()?;
+        let expected = self.first_expected(group);
+        let Some(gate) = &self.gate else { return Candidate::Request { group, needs: expected } };
+        let behind = gate.behind[group as usize].first().and_then(|&(level, _, user)| {
             let lead = self.lines.lead(gate.lead());
-            (level.saturating_add(lead) < asked).then(|| Bytes(gate.aside[&user].1))
+            (level.saturating_add(lead) < asked).then(|| &gate.aside[&user])
         });
-        let grant = self.gate.as_ref().map_or(Bytes::ZERO, |gate| gate.config.grant);
-        let needs = self.first_expected(group).min(grant) + aside.unwrap_or_default();
+        let grant = expected.min(gate.config.grant);
+        let needs = behind.map_or(grant, |behind| {
+            (expected - Bytes(behind.ahead)).max(grant) + Bytes(behind.pace)
+        });
         Candidate::Request { group, needs }
     }
 
@@ -220,18 +237,19 @@ impl Scheduler {
     pub(super) fn set_aside(&mut self, number: u32) {
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let goes_on = response.is_long && !response.is_whole;
-        let size = if goes_on { response.pace } else { 0 };
-        let before = std::mem::replace(&mut response.aside, size);
-        if before == size {
+        let goes_on = response.is_long && !response.is_whole && response.pace > 0;
+        let (pace, ahead) = if goes_on { (response.pace, response.ahead) } else { (0, 0) };
+        let before = std::mem::replace(&mut response.aside, (pace, ahead));
+        if before == response.aside {
             return;
         }
         let user = response.user;
         let level = self.lines.level(user);
-        let (stood, all) = gate.aside.entry(user).or_insert((level, 0));
-        *all = *all + size - before;
-        if *all == 0 {
-            let place = (*stood, self.lines.name(user), user);
+        let all = gate.aside.entry(user).or_insert(Aside { level, pace: 0, ahead: 0 });
+        all.pace = all.pace + pace - before.0;
+        all.ahead = all.ahead + ahead - before.1;
+        if all.pace == 0 {
+            let place = (all.level, self.lines.name(user), user);
             gate.behind[self.lines.group_of(user) as usize].remove(&place);
             gate.aside.remove(&user);
         }
@@ -241,7 +259,7 @@ impl Scheduler {
     /// The level of a user may have changed.
     pub(super) fn rank_aside(&mut self, user: u32) {
         let Some(gate) = &mut self.gate else { return };
-        let Some((level, _)) = gate.aside.get_mut(&user) else { return };
+        let Some(Aside { level, .. }) = gate.aside.get_mut(&user) else { return };
         let behind = &mut gate.behind[self.lines.group_of(user) as usize];
         let name = self.lines.name(user);
         behind.remove(&(*level, name, user));

@@ -37,8 +37,9 @@ pub(super) struct Response {
     pub(super) is_long: bool,
     /// Its place among the hungry responses, if it is one.
     pub(super) hungry: Option<Place>,
-    /// The room that is set aside for it.
-    pub(super) aside: u64,
+    /// The room that is set aside for it, and what its server may send, as far as both count
+    /// for its user.
+    pub(super) aside: (u64, u64),
 }
 
 impl Response {

@@ -65,7 +65,8 @@ fn operation(bytes: &[u8]) -> Vec<Operation> {
         5 => vec![match b % 8 {
             0 => Operation::Break(a.into()),
             1 => Operation::Cancel(a.into()),
-            2 => Operation::Complete(a.into()),
+            2 if b < 128 => Operation::Complete(a.into()),
+            2 => Operation::Ask(a.into()),
             3 => Operation::Come { response: a.into(), unread: size(b) },
             4 => {
                 let opening = Opening { ahead: size(b), pace: size(b) };

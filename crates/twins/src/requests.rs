@@ -134,6 +134,8 @@ enum Part {
 struct Response {
     request: Request,
     received: u64,
+    /// How much that was when something was asked for last.
+    asked_at: u64,
     /// What has come, read or not, and whether that is all.
     arrived: u64,
     is_whole: bool,

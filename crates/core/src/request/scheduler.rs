@@ -533,6 +533,7 @@ impl Scheduler {
             user,
             age: self.begun,
             received: received.0,
+            asked_at: 0,
             arrived: received.0,
             is_whole: false,
             ahead: 0,

@@ -270,6 +270,9 @@ impl Tunnel {
         match &mut self.flow {
             Flow::Exempt { .. } => {}
             Flow::Response(response) if !response.is_answered(size, config) => {
+                if response.unanswered.is_none() {
+                    scheduler.asked(&response.permit);
+                }
                 let sent = response.unanswered.unwrap_or_default() + size;
                 (response.unanswered, response.answer) = (Some(sent), Bytes::ZERO);
                 response.moved = now;

@@ -35,6 +35,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => (any::<usize>(), size(), size())
             .prop_map(|(response, ahead, pace)| Operation::Open { response, opening: Opening { ahead, pace } }),
         1 => any::<usize>().prop_map(Operation::Complete),
+        1 => any::<usize>().prop_map(Operation::Ask),
         2 => any::<usize>().prop_map(Operation::End),
         2 => any::<usize>().prop_map(Operation::Break),
         1 => any::<usize>().prop_map(Operation::Cancel),

@@ -1,5 +1,7 @@
 //! The life of a tunnel: every transition by a worked example.
 
+mod steady;
+
 use std::num::NonZeroU32;
 
 use tidegate_core::request::{
@@ -185,6 +187,30 @@ fn what_is_asked_beside_an_answer_that_is_held_back_passes() {
     desk.proxy.tunnel_came(desk.now, tunnel, Bytes(1));
     assert_eq!(desk.send(tunnel, REQUEST), Verdict::Pass);
     assert_eq!(desk.phase(tunnel), Long);
+}
+
+/// In a connection that many requests share, nobody sees to which of them a byte belongs.
+#[test]
+fn a_long_response_counts_from_where_something_was_asked_for_last() {
+    let is_first = |asks: bool| {
+        let mut desk = Desk::with(&[("long_from", "6 kB"), ("floor", "0.001")]);
+        desk.now += Span::seconds(1);
+        let [longer, shorter] = [desk.active(), desk.active()];
+        for (tunnel, size) in [(longer, 100_000), (shorter, 20_000)] {
+            assert_eq!(desk.read(tunnel, size), NOT_NOW);
+            desk.proxy.tunnel_came(desk.now, tunnel, Bytes(20_000));
+        }
+        if asks {
+            assert_eq!(desk.send(longer, REQUEST), Verdict::Pass);
+        }
+        loop {
+            if let Some(Action::ReadTunnel { tunnel, .. }) = desk.wait(Span::millis(1)).first() {
+                return *tunnel == longer;
+            }
+        }
+    };
+    assert!(!is_first(false));
+    assert!(is_first(true));
 }
 
 /// Part of an answer comes, and is held back, while the next request is held already.
@@ -496,54 +522,6 @@ fn an_exempt_tunnel_is_never_held_and_charged() {
         assert_eq!(desk.read(tunnel, 1_000_000), Reading::Freely);
         assert_eq!(desk.phase(tunnel), Exempt);
         assert_eq!(desk.proxy.held(), u32::from(other.is_some()));
-    }
-}
-
-#[test]
-fn a_steady_low_rate_is_exempt_until_it_is_not_low() {
-    let mut desk = Desk::new();
-    let tunnel = desk.open();
-    // 8 kB in each second, which is the most; the first second is not over then.
-    for _ in 0..STEADY_SECONDS {
-        assert_ne!(desk.phase(tunnel), Exempt);
-        desk.read(tunnel, 4_000);
-        desk.read(tunnel, 1_000);
-        desk.wait(Span::seconds(1));
-    }
-    desk.read(tunnel, 5_000);
-    assert_eq!(desk.phase(tunnel), Exempt);
-    assert_eq!(desk.read(tunnel, 3_000), Reading::Freely);
-    assert_eq!((desk.phase(tunnel), desk.proxy.held()), (Exempt, 0));
-    // A byte more is a response.
-    desk.read(tunnel, 1);
-    assert_eq!(desk.phase(tunnel), Active);
-}
-
-#[test]
-fn a_low_rate_with_a_pause_is_not_steady() {
-    let mut desk = Desk::new();
-    let tunnel = desk.open();
-    for second in 0..40 {
-        if second % 10 != 9 {
-            desk.read(tunnel, 100);
-        }
-        desk.wait(Span::seconds(1));
-        assert_ne!(desk.phase(tunnel), Exempt);
-    }
-}
-
-#[test]
-fn a_long_response_that_trickles_by_grants_is_not_exempt() {
-    let given = [ONE_PLACE, &[("grant", "1 kB")]].concat();
-    let mut desk = Desk::with(&given);
-    let tunnel = desk.active();
-    desk.read(tunnel, 6_000);
-    for _ in 0..30 {
-        desk.actions();
-        desk.proxy.tunnel_came(desk.now, tunnel, Bytes(50_000));
-        desk.read(tunnel, 1_000);
-        assert_ne!(desk.phase(tunnel), Exempt);
-        desk.wait(Span::seconds(1));
     }
 }
 

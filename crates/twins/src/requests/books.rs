@@ -108,9 +108,11 @@ impl World<'_> {
         Fraction::new(i128::from(bytes), i128::from(self.weight_of_user(class)))
     }
 
-    /// The powers of two in what a response has received, over the root of its user's weight.
-    pub(super) fn octave(&self, class: u32, received: u64) -> u32 {
+    /// The powers of two in what a response of a class has received since something was asked
+    /// for last, over the root of its user's weight.
+    pub(super) fn octave(&self, class: u32, at: usize) -> u32 {
         let weight = u128::from(self.weight_of_user(class));
+        let received = self.responses[at].received - self.responses[at].asked_at;
         let square = u128::from(received) * u128::from(received);
         (1..64).filter(|power| weight <= square >> (2 * power)).count() as u32
     }

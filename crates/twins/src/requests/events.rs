@@ -58,6 +58,11 @@ impl World<'_> {
                 response.edge = response.edge.max(response.received + opening.ahead.0);
                 self.extend(now, at);
             }
+            Event::Asked { handle } => {
+                let at = self.position(handle);
+                self.responses[at].asked_at = self.responses[at].received;
+                self.responses[at].octave = self.octave(self.responses[at].request.class, at);
+            }
             Event::Whole { handle } => {
                 let at = self.position(handle);
                 let response = &mut self.responses[at];
@@ -102,7 +107,7 @@ impl World<'_> {
                 self.charge(class, user, size.0, self.ground != Ground::Floor);
                 self.responses[at].charged += size.0;
                 self.extend(now, at);
-                let octave = self.octave(class, self.responses[at].received);
+                let octave = self.octave(class, at);
                 let steps = self.steps;
                 let grant = self.config.read_gate.map_or(size, |gate| gate.grant);
                 let response = &mut self.responses[at];
@@ -128,6 +133,7 @@ impl World<'_> {
         self.responses.push(Response {
             request,
             received,
+            asked_at: 0,
             arrived: received,
             is_whole: false,
             ahead: 0,
@@ -211,7 +217,7 @@ impl World<'_> {
         if hungry.is_none() && self.responses[at].wants(gate.grant) {
             self.catch_up_user(class, user);
             self.responses[at].hungry = Some(self.steps);
-            self.responses[at].octave = self.octave(class, received);
+            self.responses[at].octave = self.octave(class, at);
         }
         assert_eq!(reading, Reading::UpTo(Bytes(may)), "how response {handle} may be read");
     }

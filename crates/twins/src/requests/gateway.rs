@@ -62,6 +62,8 @@ pub enum Operation {
     },
     /// All of a response has come.
     Complete(usize),
+    /// Something is asked for that comes in a response.
+    Ask(usize),
     /// A response is complete.
     End(usize),
     /// A response is broken off, by whomever.
@@ -151,6 +153,11 @@ pub enum Event {
         class: u32,
         /// Its weight.
         weight: NonZeroU32,
+    },
+    /// Something was asked for that comes in a response.
+    Asked {
+        /// The response.
+        handle: u64,
     },
     /// All of a response had come.
     Whole {
@@ -280,6 +287,7 @@ impl Gateway {
             Operation::Come { response, unread } => self.come(response, unread),
             Operation::Open { response, opening } => self.open(response, opening),
             Operation::Complete(which) => self.complete(which),
+            Operation::Ask(which) => self.ask(which),
             Operation::End(which) => self.end(which, Ended::Complete),
             Operation::Break(which) => self.end(which, Ended::Broken),
             Operation::Cancel(which) => self.end(which, Ended::Unasked),
@@ -384,6 +392,13 @@ impl Gateway {
         let response = &self.responses[which];
         self.scheduler.opened(self.now, &response.permit, opening);
         Some(Event::Opened { handle: response.handle, opening })
+    }
+
+    fn ask(&mut self, which: usize) -> Option<Event> {
+        let which = which.checked_rem(self.responses.len())?;
+        let Response { handle, permit, .. } = &self.responses[which];
+        self.scheduler.asked(permit);
+        Some(Event::Asked { handle: *handle })
     }
 
     fn complete(&mut self, which: usize) -> Option<Event> {

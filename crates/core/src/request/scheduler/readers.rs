@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LEAD, LEAST_LEAD, Response, Scheduler};
+use crate::request::Permit;
 use crate::request::lines::Name;
 use crate::request::room::{ReadGateConfig, Room};
 use crate::request::sizes::Sizes;
@@ -175,9 +176,7 @@ impl Scheduler {
         self.catch_up(self.responses[number as usize].user);
         let Some(gate) = &mut self.gate else { return };
         let response = &mut self.responses[number as usize];
-        let weight = u128::from(self.lines.weight_of_user(response.class));
-        let square = u128::from(response.received).pow(2) / weight;
-        let octave = square.max(1).ilog2() / 2;
+        let octave = response.octave(self.lines.weight_of_user(response.class));
         let place = Place { octave, age: response.age, since: gate.hungered };
         gate.hungered += 1;
         response.hungry = Some(place);
@@ -186,6 +185,24 @@ impl Scheduler {
         self.lines.want(user);
         gate.by_user.insert((user, place, number));
         gate.by_age.insert(place.since, number);
+        self.place_reader(user, self.lines.level(user), before);
+    }
+
+    /// Something more is asked for that comes in this response, as in a connection that many
+    /// requests share: what counts of it in the order of long responses is what comes from now
+    /// on.
+    pub fn asked(&mut self, permit: &Permit) {
+        self.settle();
+        let number = permit.response();
+        let Some(response) = self.responses.get_mut(number as usize) else { return };
+        response.asked_at = response.received;
+        let octave = response.octave(self.lines.weight_of_user(response.class));
+        let (user, hungry) = (response.user, &mut response.hungry);
+        let (Some(gate), Some(place)) = (&mut self.gate, hungry) else { return };
+        let before = gate.reader(user);
+        gate.by_user.remove(&(user, *place, number));
+        place.octave = octave;
+        gate.by_user.insert((user, *place, number));
         self.place_reader(user, self.lines.level(user), before);
     }
 

@@ -13,6 +13,8 @@ pub(super) struct Response {
     /// How many began before it.
     pub(super) age: u64,
     pub(super) received: u64,
+    /// How much it had received when something was asked for last that comes in it.
+    pub(super) asked_at: u64,
     /// What has come, read or not, and whether that is all.
     pub(super) arrived: u64,
     pub(super) is_whole: bool,
@@ -43,6 +45,12 @@ pub(super) struct Response {
 }
 
 impl Response {
+    /// How many powers of two count of what it has received, for a user of this weight.
+    pub(super) fn octave(&self, weight: u32) -> u32 {
+        let counts = u128::from(self.received - self.asked_at);
+        (counts.pow(2) / u128::from(weight)).max(1).ilog2() / 2
+    }
+
     pub(super) fn part(&self) -> Part {
         if self.is_long { Part::Long } else { Part::Asked }
     }

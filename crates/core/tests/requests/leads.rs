@@ -1,6 +1,6 @@
 //! Leads: how far users may differ from their shares for a while.
 
-use tidegate_core::request::{Decision, Reading};
+use tidegate_core::request::{Decision, Opening, Reading};
 use tidegate_core::{Bytes, Span, Time};
 
 use super::examples::Desk;
@@ -123,4 +123,44 @@ fn what_a_response_has_received_counts_over_the_root_of_a_weight() {
             |next: &Decision| matches!(next, Decision::Read { handle, .. } if *handle == first);
         assert!(next.as_ref().is_some_and(is_first), "{why}: {next:?}");
     }
+}
+
+/// One user reads something long, and all that its server may send is on its way; another, whose
+/// requests have brought more by over a lead, has one waiting that is expected to bring 99 kB.
+#[test]
+fn a_request_goes_before_who_is_behind_if_there_is_room_for_it_beside_them() {
+    let given = [("long_from", "100 kB"), ("grant", "20 kB"), ("floor", "0.001")];
+    let wait_with = |ahead: u64, pace: u64| {
+        let opening = Opening { ahead: Bytes(ahead), pace: Bytes(pace) };
+        let mut desk = Desk::new("msf", &given, &[1]);
+        desk.arrive(0, 1);
+        desk.now = Time::ZERO + Span::millis(100);
+        let behind = desk.released(0);
+        desk.receive(&behind, 100_000);
+        desk.scheduler.opened(desk.now, &behind, opening);
+        for handle in 1..=8 {
+            desk.now += Span::millis(150);
+            while let Some(Decision::Read { .. }) = desk.scheduler.next(desk.now) {}
+            desk.arrive(0, 2);
+            let mut permit = desk.released(handle);
+            desk.receive(&permit, 99_000);
+            permit.complete();
+        }
+        desk.now += Span::seconds(1);
+        while let Some(Decision::Read { .. }) = desk.scheduler.next(desk.now) {}
+        desk.now += Span::millis(200);
+        desk.scheduler.opened(desk.now, &behind, opening);
+        desk.scheduler.received_unasked(desk.now, None, Bytes(300_000));
+        desk.arrive(0, 2);
+        assert!(desk.scheduler.next(desk.now).is_none());
+        let ready = desk.scheduler.next_ready(desk.now).expect("there will be room");
+        ready.since(desk.now)
+    };
+    // 990 kB come in in a second. A grant is enough if nothing is set aside.
+    let least = wait_with(30_000, 0);
+    assert_eq!(wait_with(90_000, 9_900) - least, Span::millis(10));
+    // What it brings beyond 79.2 and 39.6 kB that servers may send meanwhile is no more than a
+    // grant, and 59.4 kB.
+    assert_eq!(wait_with(79_200, 9_900) - least, Span::millis(10));
+    assert_eq!(wait_with(39_600, 9_900) - least, Span(49_797_980));
 }

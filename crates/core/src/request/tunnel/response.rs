@@ -1,4 +1,9 @@
 //! A response in a tunnel, as far as it can be told from bytes.
+//!
+//! Nothing says where it ends. It *is answered* as soon as more has come than heartbeats bring,
+//! *seems whole* when what is on its way would have come, and is *over* after quiet. Each is a
+//! guess that the next byte may show to be wrong, and none takes anything from the response that
+//! it does not get back then.
 
 use super::TunnelConfig;
 use crate::request::buffer::Buffer;

@@ -38,7 +38,7 @@
 //! nothing comes for a round trip, the delay of the queue and a moment, though the server may
 //! send, all that is left of a response *seems* to have come: no room is kept for it any more,
 //! and what is held back of it takes none. A pause of the server looks like that, too. What
-//! comes after one is paid for as it comes, and costs its user what it would have before.
+//! comes after one draws on the room as it comes; its user was charged for it already.
 //!
 //! What is a *good* answer? More than window updates and heartbeats bring, and several times
 //! what the client sends next: in calls and uploads, data go both ways all the time, and to

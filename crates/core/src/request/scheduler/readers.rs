@@ -94,8 +94,8 @@ impl Scheduler {
     /// The first request of a group, of a user whose requests have brought this much. Room for
     /// a grant is enough, unless somebody is behind who reads something long: then there has to
     /// be room beside what is set aside for them, and for all by which the request brings more
-    /// than their servers may send meanwhile. Their next grants would else come behind it, too
-    /// late to get ahead.
+    /// than their servers may send meanwhile. While the link carries it, they would otherwise be
+    /// served once, however long that takes.
     fn ask(&self, group: u32, asked: u64) -> Candidate {
         let expected = self.first_expected(group);
         let Some(gate) = &self.gate else { return Candidate::Request { group, needs: expected } };

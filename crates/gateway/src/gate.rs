@@ -194,11 +194,12 @@ impl Gate {
     /// Tells the state machine every [`REPORT_EVERY`] what the access link has carried:
     /// what `counter` says, or else all that servers sent to the gateway, with headers.
     pub(crate) async fn keep_books(&self, mut counter: Option<Counter>) {
-        let mut ticks = tokio::time::interval(duration(REPORT_EVERY));
+        // The first report comes at once: what the link carries from now on counts.
+        let every = duration(REPORT_EVERY);
+        let mut ticks = tokio::time::interval_at(Instant::now() + every, every);
         // After a stop of the process there is one time to report about, and not many.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
             self.reports.set(self.reports.get() + 1);
             let counted = counter.as_mut().map(Counter::carried);
             self.tell(|core, now| {
@@ -206,6 +207,7 @@ impl Gate {
                 core.carried = Some((core.carried.map_or(carried, |(first, _)| first), carried));
                 core.proxy.report(now, carried);
             });
+            ticks.tick().await;
         }
     }
 

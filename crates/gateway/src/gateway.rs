@@ -28,6 +28,7 @@ use crate::logins::Logins;
 use crate::message::Fault;
 use crate::overview::{LOOK_EVERY, Recent};
 use crate::paths::Paths;
+use crate::pipe::Pipes;
 use crate::quic::{self, Flows};
 use crate::servers::Servers;
 use crate::status::Status;
@@ -126,6 +127,7 @@ pub(crate) struct House {
     pub(crate) paths: Paths,
     pub(crate) logins: Logins,
     pub(crate) flows: Flows,
+    pub(crate) pipes: Pipes,
     pub(crate) since: Instant,
     pub(crate) recent: RefCell<Recent>,
     /// Requests whose bodies are being sent while they come.
@@ -172,6 +174,7 @@ impl Gateway {
             paths: Paths::new(),
             logins: Logins::new(),
             flows: Flows::new(),
+            pipes: Pipes::default(),
             config,
             since: Instant::now(),
             recent: RefCell::new(Recent::new()),

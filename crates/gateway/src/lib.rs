@@ -34,6 +34,7 @@ mod overview;
 pub mod page;
 mod passwords;
 mod paths;
+mod pipe;
 mod quic;
 mod records;
 mod relay;

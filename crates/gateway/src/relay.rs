@@ -212,7 +212,7 @@ impl<'a> Relay<'a> {
             house.received(&connection, user, size);
         };
         let took = |stage, span| house.took(&connection, stage, span);
-        tunnel::carry(tunnel, self.client, server, received, took).await
+        tunnel::carry(tunnel, self.client, server, &house.pipes, received, took).await
     }
 
     fn open(&self) -> Result<Tunnel, Failure> {

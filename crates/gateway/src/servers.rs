@@ -28,6 +28,11 @@ pub(crate) const MOST_BUFFER: Bytes = Bytes(4 << 20);
 /// serves others, and a buffer for less would stop the server again and again.
 const LEAST_ROUND_TRIP: Span = Span::millis(1);
 
+/// A receive buffer holds so many segments: a sender waits, up to a fifth of a second, until a
+/// whole one fits (RFC 9293 section 3.8.6.2.1). Only those of the loopback interface, of 64 kB,
+/// are so large that it matters.
+const SEGMENTS: u64 = 4;
+
 /// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).
 const FIRST_OFFER: u64 = 65_535;
 
@@ -65,6 +70,8 @@ pub(crate) struct Server {
     pub(crate) origin: OriginId,
     /// Whether it had a response before.
     pub(crate) is_kept: bool,
+    /// What the receive buffer holds at least.
+    least: Bytes,
     /// What the receive buffer has to hold, whatever it should: what the server was
     /// offered. `None` where the kernel sizes the buffer.
     offered: Cell<Option<u64>>,
@@ -77,7 +84,7 @@ impl Server {
     /// permits, if that is worth a system call.
     pub(crate) fn resize(&self, size: Bytes) {
         let Some(offered) = self.offered.get() else { return };
-        let size = size.clamp(LEAST_BUFFER, MOST_BUFFER).0.max(offered);
+        let size = size.clamp(self.least, MOST_BUFFER).0.max(offered);
         let before = self.buffer.get();
         // What is read is offered again unless the buffer shrinks at once, a little each time.
         if size < before || size - before > before / 4 {
@@ -243,8 +250,10 @@ impl Servers {
             // From here on the kernel does not size it.
             socket::set_buffer(&stream, size as usize);
         }
+        let least = LEAST_BUFFER.max(Bytes(SEGMENTS * socket::largest_segment(&stream)));
         let (offered, buffer) = (Cell::new(offered), Cell::new(buffer.unwrap_or_default()));
-        let server = Server { stream, inbox, round_trip, origin, is_kept: false, offered, buffer };
+        let is_kept = false;
+        let server = Server { stream, inbox, round_trip, origin, is_kept, least, offered, buffer };
         server.resize(LEAST_BUFFER);
         Ok(server)
     }
@@ -293,6 +302,7 @@ mod tests {
             round_trip: Span::ZERO,
             origin: origin_of(address.ip()),
             is_kept: false,
+            least: LEAST_BUFFER,
             offered: Cell::new(Some(FIRST_OFFER)),
             buffer: Cell::new(MOST_BUFFER.0),
         };

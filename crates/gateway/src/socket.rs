@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::BufMut;
-use nix::sys::socket::setsockopt;
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::{TcpSocket, TcpStream};
@@ -63,11 +63,7 @@ impl Inbox {
             match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(size) => {
-                    if size == self.next {
-                        self.next = (4 * size).min(AT_ONCE);
-                    } else if size < self.next / 4 {
-                        self.next = (self.next / 2).max(AT_FIRST);
-                    }
+                    self.found(size);
                     if (1..most).contains(&size) {
                         is_read_empty(stream);
                     }
@@ -76,6 +72,20 @@ impl Inbox {
                 other => return other,
             }
         }
+    }
+
+    /// So much was there to be read.
+    pub(crate) fn found(&mut self, size: usize) {
+        if size >= self.next {
+            self.next = (4 * size).min(AT_ONCE);
+        } else if size < self.next / 4 {
+            self.next = (self.next / 2).max(AT_FIRST);
+        }
+    }
+
+    /// Whether as much has come again and again as is read at once.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.next == AT_ONCE
     }
 
     /// Waits until the other end is gone or finishes, and keeps what it sends until then,
@@ -133,6 +143,11 @@ pub(crate) async fn broken(stream: &TcpStream) {
             return;
         }
     }
+}
+
+/// The most that a segment carries, if the kernel tells; what it sends, and most often what comes.
+pub(crate) fn largest_segment(stream: &TcpStream) -> u64 {
+    getsockopt(stream, sockopt::TcpMaxSeg).map_or(0, u64::from)
 }
 
 /// How many bytes have come and are not read.

@@ -2,8 +2,8 @@
 //! CONNECT or a change of protocol.
 //!
 //! A burst of uplink data after quiet is taken for a request, and held until the
-//! scheduler releases it; the downlink is read as it says. The state machine is
-//! [`tidegate_core::request`]'s.
+//! scheduler releases it; the downlink is read as it says, and goes through pipes while it
+//! brings much. The state machine is [`tidegate_core::request`]'s.
 
 use std::io;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::books::Stage;
 use crate::client::Client;
 use crate::gate::{Tunnel, duration};
+use crate::pipe::Pipes;
 use crate::records::{Records, is_ssh};
 use crate::relay::Next;
 use crate::servers::Server;
@@ -38,6 +39,7 @@ pub(crate) async fn carry(
     tunnel: &Tunnel,
     client: &mut Client,
     mut server: Server,
+    pipes: &Pipes,
     received: impl FnMut(Bytes),
     took: impl Fn(Stage, Span),
 ) -> Next {
@@ -47,7 +49,8 @@ pub(crate) async fn carry(
     let came = std::mem::take(&mut server.inbox);
     let over = {
         let up = up(tunnel, client, inbox, &server.stream, patience, &took);
-        let down = down(tunnel, client, &server, came, patience, received, &took);
+        let down = Down { tunnel, client, server: &server, pipes, patience, received, took: &took };
+        let down = down.run(came);
         tokio::pin!(up, down);
         tokio::select! {
             () = tunnel.over() => Over::Broken,
@@ -138,54 +141,99 @@ async fn up(
     }
 }
 
-/// From the server to the client, first what came before the tunnel was one.
-async fn down(
-    tunnel: &Tunnel,
-    client: &TcpStream,
-    server: &Server,
-    mut inbox: Inbox,
+/// What goes from the server to the client.
+struct Down<'a, R, T> {
+    tunnel: &'a Tunnel,
+    client: &'a TcpStream,
+    server: &'a Server,
+    pipes: &'a Pipes,
     patience: Duration,
-    mut received: impl FnMut(Bytes),
-    took: &impl Fn(Stage, Span),
-) -> Over {
-    let mut is_first = true;
-    loop {
-        if socket::write_all(client, inbox.data(), patience).await.is_err() {
-            return Over::Broken;
+    received: R,
+    took: &'a T,
+}
+
+impl<R: FnMut(Bytes), T: Fn(Stage, Span)> Down<'_, R, T> {
+    /// Carries all of it, first what came before the tunnel was one.
+    async fn run(mut self, mut inbox: Inbox) -> Over {
+        let mut is_first = true;
+        loop {
+            if socket::write_all(self.client, inbox.data(), self.patience).await.is_err() {
+                return Over::Broken;
+            }
+            inbox.consume(inbox.data().len());
+            inbox.rest();
+            let may = self.may_read().await;
+            let passed = match inbox.is_busy() {
+                true => self.pass(may).await,
+                false => Ok(None),
+            };
+            let size = match passed {
+                Ok(Some(size)) => {
+                    inbox.found(size);
+                    size
+                }
+                Ok(None) => {
+                    let Ok(size) = inbox.fill(&self.server.stream, may).await else {
+                        return Over::Broken;
+                    };
+                    if std::mem::take(&mut is_first) && is_ssh(inbox.data()) {
+                        self.tunnel.exempt();
+                    }
+                    self.account(size);
+                    size
+                }
+                Err(_) => return Over::Broken,
+            };
+            if size == 0 {
+                break;
+            }
         }
-        inbox.consume(inbox.data().len());
-        inbox.rest();
-        let may = loop {
-            match tunnel.may_read() {
-                0 => tunnel.came(socket::unread(&server.stream)),
-                may => break may,
+        if shut(self.client).is_ok() { Over::Finished } else { Over::Broken }
+    }
+
+    /// Waits until something may be read; returns how much.
+    async fn may_read(&self) -> u64 {
+        loop {
+            match self.tunnel.may_read() {
+                0 => self.tunnel.came(socket::unread(&self.server.stream)),
+                may => return may,
             }
             tokio::select! {
-                may = tunnel.readable() => break may,
+                may = self.tunnel.readable() => return may,
                 // More may have come.
                 () = sleep(duration(REPORT_EVERY)) => {}
             }
-        };
-        match inbox.fill(&server.stream, may).await {
-            Ok(0) => break,
-            Ok(size) => {
-                if std::mem::take(&mut is_first) && is_ssh(inbox.data()) {
-                    tunnel.exempt();
-                }
-                received(Bytes(size as u64));
-                if let Some(first_byte) = tunnel.answered() {
-                    took(Stage::FirstByte, first_byte);
-                }
-                tunnel.read(size);
-                server.was_read(size);
-                if let Some(size) = tunnel.buffer() {
-                    server.resize(size);
-                }
-            }
-            Err(_) => return Over::Broken,
         }
     }
-    if shut(client).is_ok() { Over::Finished } else { Over::Broken }
+
+    /// Waits for bytes and sends at most so many on unseen; returns how many there were, or
+    /// `None` if they have to be read.
+    async fn pass(&mut self, may: u64) -> io::Result<Option<usize>> {
+        let most = usize::try_from(may).map_or(AT_ONCE, |may| may.min(AT_ONCE));
+        let Some(pipe) = self.pipes.fill(&self.server.stream, most).await? else {
+            return Ok(None);
+        };
+        let size = pipe.size();
+        self.account(size);
+        self.pipes.drain(pipe, self.client, self.patience).await?;
+        Ok(Some(size))
+    }
+
+    /// So much has come from the server.
+    fn account(&mut self, size: usize) {
+        if size == 0 {
+            return;
+        }
+        (self.received)(Bytes(size as u64));
+        if let Some(first_byte) = self.tunnel.answered() {
+            (self.took)(Stage::FirstByte, first_byte);
+        }
+        self.tunnel.read(size);
+        self.server.was_read(size);
+        if let Some(size) = self.tunnel.buffer() {
+            self.server.resize(size);
+        }
+    }
 }
 
 /// Nothing more comes in this direction.

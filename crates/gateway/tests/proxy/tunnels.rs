@@ -101,16 +101,18 @@ async fn bulk_and_single_bytes_in_turn_come_whole_and_in_order() {
         }
     })
     .await;
-    beside(config("fifo", &[]), async |gateway| {
-        let mut client = tunnel(gateway, server.address).await;
-        client.send("?").await;
-        sleep(Duration::from_millis(200)).await;
-        let all = PARTS.iter().map(|(times, size)| times * size).sum();
-        let came = client.rest().await.expect("it ends in order");
-        assert_eq!(came.len(), all);
-        assert!(came == pattern(0, all), "bytes are changed or out of order");
-    })
-    .await;
+    for scheduler in ["fifo", "msf"] {
+        beside(config(scheduler, &[]), async |gateway| {
+            let mut client = tunnel(gateway, server.address).await;
+            client.send("?").await;
+            sleep(Duration::from_millis(200)).await;
+            let all = PARTS.iter().map(|(times, size)| times * size).sum();
+            let came = client.rest().await.expect("it ends in order");
+            assert_eq!(came.len(), all);
+            assert!(came == pattern(0, all), "bytes are changed or out of order");
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

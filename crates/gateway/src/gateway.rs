@@ -256,6 +256,7 @@ impl Gateway {
             loop {
                 ticks.tick().await;
                 house.servers.close_idle();
+                house.pipes.close_spare();
             }
         };
         tasks.run_until(idle).await;

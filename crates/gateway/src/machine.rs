@@ -13,7 +13,7 @@ use tokio::net::TcpSocket;
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::intercept::Quic;
-use crate::socket;
+use crate::{pipe, socket};
 
 /// A round trip to a server that is far away, over which a connection should still be able
 /// to fill the link.
@@ -65,7 +65,8 @@ pub fn findings(config: &Config, with_rules: bool) -> Vec<Finding> {
 /// The file descriptors that a gateway with all its connections takes.
 #[must_use]
 pub fn descriptors(config: &Config) -> u64 {
-    u64::from(config.limits.connections) * OF_A_CONNECTION + OTHERS
+    let of_pipes = 2 * pipe::MOST as u64;
+    u64::from(config.limits.connections) * OF_A_CONNECTION + of_pipes + OTHERS
 }
 
 fn tell(all: &mut Vec<Finding>, kind: Kind, text: impl Into<String>) {

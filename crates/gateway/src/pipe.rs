@@ -4,10 +4,12 @@
 //! on a fast link. `splice(2)` moves the kernel's own pages instead: from a socket into a pipe,
 //! and from there into the other socket. A pipe takes two descriptors, so it is borrowed when
 //! something has come and given back when that is gone: a tunnel that carries nothing has none.
+//! Clients that read slowly keep theirs, so there are only so many; who gets none reads.
 
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
@@ -15,12 +17,17 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Pipes that nobody uses and that stay open for the next.
-const SPARE: usize = 16;
+/// There are never more pipes, with two descriptors each.
+pub(crate) const MOST: usize = 64;
 
-/// All pipes that are not in use.
+/// All pipes.
 #[derive(Debug, Default)]
-pub(crate) struct Pipes(RefCell<Vec<Pipe>>);
+pub(crate) struct Pipes {
+    /// Those that are not in use.
+    spare: RefCell<Vec<Pipe>>,
+    /// One for each that is open.
+    open: Rc<()>,
+}
 
 /// A pipe, empty unless it is on the way from one connection to another.
 #[derive(Debug)]
@@ -28,11 +35,13 @@ pub(crate) struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
     size: usize,
+    /// By which it counts as open.
+    _open: Rc<()>,
 }
 
 impl Pipes {
     /// Waits for bytes and takes at most so many into a pipe, none at the end of the stream;
-    /// `None` if there are no descriptors for a pipe.
+    /// `None` if there is no pipe.
     pub(crate) async fn fill(&self, from: &TcpStream, most: usize) -> io::Result<Option<Pipe>> {
         loop {
             from.readable().await?;
@@ -75,19 +84,26 @@ impl Pipes {
         Ok(())
     }
 
-    fn take(&self) -> Option<Pipe> {
-        if let Some(pipe) = self.0.borrow_mut().pop() {
-            return Some(pipe);
-        }
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-        Some(Pipe { read, write, size: 0 })
+    /// Closes those that are not in use.
+    pub(crate) fn close_spare(&self) {
+        self.spare.borrow_mut().clear();
     }
 
-    fn give_back(&self, pipe: Pipe) {
-        let mut spare = self.0.borrow_mut();
-        if pipe.size == 0 && spare.len() < SPARE {
-            spare.push(pipe);
+    fn take(&self) -> Option<Pipe> {
+        if let Some(pipe) = self.spare.borrow_mut().pop() {
+            return Some(pipe);
         }
+        // One is that of `self`.
+        if Rc::strong_count(&self.open) > MOST {
+            return None;
+        }
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+        Some(Pipe { read, write, size: 0, _open: self.open.clone() })
+    }
+
+    /// A pipe that is empty can be used again.
+    fn give_back(&self, pipe: Pipe) {
+        self.spare.borrow_mut().push(pipe);
     }
 }
 
@@ -142,7 +158,7 @@ mod tests {
         }
         drop(to);
         assert!(received.await.unwrap() == sent, "some bytes are not what was sent");
-        assert_eq!(pipes.0.borrow().len(), 1, "one pipe was enough");
+        assert_eq!(pipes.spare.borrow().len(), 1, "one pipe was enough");
     }
 
     /// Who reads nothing keeps what is in a pipe, and that pipe is nobody else's.
@@ -161,7 +177,24 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(pipes.0.borrow().is_empty());
+        assert!(pipes.spare.borrow().is_empty());
         drop(client);
+    }
+
+    #[tokio::test]
+    async fn there_are_only_so_many() {
+        let pipes = Pipes::default();
+        let mut all: Vec<_> = (0..MOST).map(|_| pipes.take().unwrap()).collect();
+        assert!(pipes.take().is_none());
+        // One that is given up makes room for another.
+        all.pop();
+        let pipe = pipes.take().unwrap();
+        assert!(pipes.take().is_none());
+        pipes.give_back(pipe);
+        all.extend(pipes.take());
+        assert!(all.len() == MOST && pipes.take().is_none());
+        all.drain(..).for_each(|pipe| pipes.give_back(pipe));
+        pipes.close_spare();
+        assert_eq!(Rc::strong_count(&pipes.open), 1);
     }
 }

@@ -250,7 +250,7 @@ impl Servers {
             // From here on the kernel does not size it.
             socket::set_buffer(&stream, size as usize);
         }
-        let least = LEAST_BUFFER.max(Bytes(SEGMENTS * socket::largest_segment(&stream)));
+        let least = least_buffer(&stream);
         let (offered, buffer) = (Cell::new(offered), Cell::new(buffer.unwrap_or_default()));
         let is_kept = false;
         let server = Server { stream, inbox, round_trip, origin, is_kept, least, offered, buffer };
@@ -268,6 +268,11 @@ fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
     // Before Linux 5.15, the handshake fixes the scale of the window by this.
     let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);
     (MOST_BUFFER.0, FIRST_OFFER)
+}
+
+/// What the receive buffer of a connection holds at least.
+fn least_buffer(stream: &TcpStream) -> Bytes {
+    LEAST_BUFFER.max(Bytes(SEGMENTS * socket::largest_segment(stream)))
 }
 
 /// Servers at one address share a path, and those in one network of IPv6.
@@ -291,24 +296,44 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_buffer_shrinks_with_what_is_read_however_small_the_pieces() {
+    /// A connection over the loopback interface whose buffer holds as much as possible.
+    async fn server(least: impl Fn(&TcpStream) -> Bytes) -> (Server, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
         let address = listener.local_addr().expect("it is bound");
         let stream = TcpStream::connect(address).await.expect("somebody listens");
         let server = Server {
+            least: least(&stream),
             stream,
             inbox: Inbox::default(),
             round_trip: Span::ZERO,
             origin: origin_of(address.ip()),
             is_kept: false,
-            least: LEAST_BUFFER,
             offered: Cell::new(Some(FIRST_OFFER)),
             buffer: Cell::new(MOST_BUFFER.0),
         };
+        (server, listener)
+    }
+
+    fn size(server: &Server) -> usize {
+        SockRef::from(&server.stream).recv_buffer_size().expect("it is a socket")
+    }
+
+    /// With less, servers on the same machine wait again and again until a segment fits.
+    #[tokio::test]
+    async fn a_buffer_holds_a_few_segments_however_large_they_are() {
+        let (server, _listener) = server(least_buffer).await;
+        for _ in 0..20 {
+            server.was_read(60_000);
+            server.resize(LEAST_BUFFER);
+        }
+        assert!(size(&server) > 4 * 32_000, "{}", size(&server));
+    }
+
+    #[tokio::test]
+    async fn a_buffer_shrinks_with_what_is_read_however_small_the_pieces() {
+        let (server, _listener) = server(|_| LEAST_BUFFER).await;
         server.resize(LEAST_BUFFER);
-        let size = || SockRef::from(&server.stream).recv_buffer_size().expect("it is a socket");
-        let first = size();
+        let first = size(&server);
         assert!(first as u64 >= FIRST_OFFER, "what was offered has to fit: {first}");
         // Half of what is read is certainly not missed.
         let piece = 8_000;
@@ -317,6 +342,6 @@ mod tests {
             server.was_read(piece as usize);
             server.resize(LEAST_BUFFER);
         }
-        assert!(size() < first / 2, "{} after {first}", size());
+        assert!(size(&server) < first / 2, "{} after {first}", size(&server));
     }
 }

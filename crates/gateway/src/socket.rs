@@ -145,7 +145,8 @@ pub(crate) async fn broken(stream: &TcpStream) {
     }
 }
 
-/// The most that a segment carries, if the kernel tells; what it sends, and most often what comes.
+/// The payload of the largest segment that this connection sends, and usually of the largest
+/// that it receives, in bytes; 0 if the kernel does not tell.
 pub(crate) fn largest_segment(stream: &TcpStream) -> u64 {
     getsockopt(stream, sockopt::TcpMaxSeg).map_or(0, u64::from)
 }

@@ -22,7 +22,7 @@
 //!
 //! A [`Proxy`] contains everything that a gateway does around a scheduler,
 //! apart from moving bytes: the lives of its requests and tunnels, with their
-//! places, pauses and ends.
+//! places, pauses and ends. [`Debts`] say who may use connections to servers that were kept.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -53,6 +53,7 @@ mod alarms;
 mod buffer;
 pub mod catalogue;
 mod classes;
+mod debts;
 mod exchange;
 mod lines;
 mod permit;
@@ -67,6 +68,7 @@ mod window;
 
 pub use buffer::Opening;
 pub use classes::{ClassOrder, SERVICE_SCALE};
+pub use debts::Debts;
 pub use exchange::{Ending, Phase};
 pub use lines::{UserOrder, WaitingLimits};
 pub use permit::Permit;

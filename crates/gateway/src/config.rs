@@ -46,6 +46,9 @@ pub struct Config {
     pub passwords: Arc<Passwords>,
     /// Targets that are permitted though they are on this machine or on a link of it.
     pub local_targets: Vec<IpNet>,
+    /// Whether each request ends in a line of the log. Without it, nothing is kept of who has
+    /// asked for what.
+    pub log_requests: bool,
     /// How much there may be of something.
     pub limits: Limits,
     /// How long something may take.
@@ -241,7 +244,10 @@ impl Config {
 
     /// What is neither of the link nor of a class.
     fn rest(&self) -> Vec<(String, String)> {
-        let mut all = vec![("local_targets".into(), list(&self.local_targets))];
+        let mut all = vec![
+            ("local_targets".into(), list(&self.local_targets)),
+            ("log_requests".into(), self.log_requests.to_string()),
+        ];
         let Limits { head, connections, connections_per_user, kept } = self.limits;
         let Timeouts { head: patience, idle, client, connect, server, kept: keep } = self.timeouts;
         for (key, value) in [

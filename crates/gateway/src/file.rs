@@ -85,6 +85,8 @@ struct Document {
     /// Networks of this machine, or on its links, to which requests may go all the same.
     #[serde(default)]
     local_targets: Vec<Quantity<Network>>,
+    /// Whether each request ends in a line of the log; by default it does.
+    log_requests: Option<bool>,
     /// How much there may be of something.
     #[serde(default)]
     limits: LimitsTable,
@@ -326,6 +328,7 @@ fn config(
         classes: classes(&document.class, passwords.as_ref())?,
         passwords: Arc::new(passwords.unwrap_or_default()),
         local_targets: document.local_targets.iter().map(|network| network.value.0.0).collect(),
+        log_requests: document.log_requests.unwrap_or(true),
         limits: limits(&document.limits)?,
         timeouts: timeouts(&document.timeouts)?,
         tunnels: tunnels(&document.tunnels)?,
@@ -484,6 +487,11 @@ sources = ["192.168.0.0/16", "2001:db8::/48"]
         assert_eq!(config.listen, [LISTEN]);
         assert_eq!(config.timeouts, Timeouts::default());
         assert!(config.local_targets.is_empty() && config.settings.read_gate.is_some());
+        assert!(config.log_requests);
+        let quiet = parse("g.toml", &format!("log_requests = false\n{text}")).unwrap();
+        assert!(!quiet.log_requests);
+        let wrong = parse("g.toml", &format!("log_requests = 'no'\n{text}")).unwrap_err();
+        assert!(wrong.to_string().starts_with("g.toml:1:16: log_requests: found"), "{wrong}");
     }
 
     #[test]

@@ -320,16 +320,20 @@ impl House {
 
     /// A client is not served, or not before it has logged in.
     pub(crate) fn denied(&self, peer: SocketAddr, name: Option<&str>, status: u16, reason: &str) {
-        tracing::info!(target: REQUESTS, client = %peer.ip(), user = name, status, reason,
-                       "refused");
+        if self.config.get().log_requests {
+            tracing::info!(target: REQUESTS, client = %peer.ip(), user = name, status, reason,
+                           "refused");
+        }
     }
 
     /// A client's request cannot be understood without a doubt.
     pub(crate) fn refused(&self, client: &Client, peer: SocketAddr, fault: Fault) {
         self.count(&client.connection, |counts| counts.refused += 1);
-        let class = self.class_of(&client.connection);
-        tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
-                       reason = %fault, "refused");
+        if self.config.get().log_requests {
+            let class = self.class_of(&client.connection);
+            tracing::info!(target: REQUESTS, client = %peer.ip(), class, status = fault.status(),
+                           reason = %fault, "refused");
+        }
     }
 
     /// A request is over.
@@ -349,6 +353,9 @@ impl House {
             if let Some(span) = span {
                 self.took(&record.connection, stage, span);
             }
+        }
+        if !self.config.get().log_requests {
+            return;
         }
         let milliseconds = |span: Span| span.0 / 1_000_000;
         tracing::info!(

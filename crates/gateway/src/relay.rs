@@ -168,7 +168,7 @@ impl<'a> Relay<'a> {
                 // A request that may not be sent twice gets a connection of its own.
                 let mut kept = None;
                 if self.request.is_idempotent() {
-                    kept = servers.take(&target);
+                    kept = servers.take(self.client.user, &target);
                 }
                 let asked = match kept {
                     Some(server) => self.ask(&exchange, server, &out).await,
@@ -312,10 +312,14 @@ impl<'a> Relay<'a> {
         match answered {
             Ok(response) => Ok((response, server)),
             Err(failure) => {
-                if !matches!(failure, Failure::Stale | Failure::Client) {
+                if matches!(failure, Failure::Stale) {
+                    socket::abort(server.stream);
+                    return Err(failure);
+                }
+                if !matches!(failure, Failure::Client) {
                     exchange.reset();
                 }
-                socket::abort(server.stream);
+                self.break_off(server);
                 Err(failure)
             }
         }
@@ -390,7 +394,7 @@ impl<'a> Relay<'a> {
                 if matches!(failure, Failure::Answer(..)) {
                     exchange.reset();
                 }
-                socket::abort(server.stream);
+                self.break_off(server);
                 return Err(failure);
             }
         }
@@ -400,6 +404,11 @@ impl<'a> Relay<'a> {
             self.house.servers.keep(&self.request.target, server);
         }
         Ok(if self.keeps(&response, is_all_sent) { Next::Request } else { Next::Close })
+    }
+
+    /// Nothing more of its response is wanted, or comes.
+    fn break_off(&self, server: Server) {
+        self.house.servers.break_off(self.client.user, &self.request.target, server);
     }
 
     /// Whether the client may use its connection again.

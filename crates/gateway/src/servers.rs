@@ -3,6 +3,7 @@
 //! A connection has one response at a time, so that the gateway can stop reading one
 //! response without stopping others. When that is complete, it is kept, and the one that
 //! was used last is taken first: its congestion window has had the least time to expire.
+//! Whoever had a response broken off opens the next connection to that server (see [`Debts`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +11,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 
-use tidegate_core::request::{OriginId, UserId};
+use tidegate_core::request::{Debts, OriginId, UserId};
 use tidegate_core::{Bytes, Span};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
@@ -114,11 +115,13 @@ pub(crate) struct Servers {
     own_ports: Vec<u16>,
     names: Names,
     kept: RefCell<BTreeMap<Target, VecDeque<(Server, Instant)>>>,
+    debts: RefCell<Debts<(UserId, Target)>>,
 }
 
 impl Servers {
     pub(crate) fn new(config: Rc<Current>, own_ports: Vec<u16>) -> Servers {
-        Servers { config, own_ports, names: Names::default(), kept: RefCell::default() }
+        let (kept, debts) = (RefCell::default(), RefCell::default());
+        Servers { config, own_ports, names: Names::default(), kept, debts }
     }
 
     /// The addresses of a target of this user that may be dialled.
@@ -164,8 +167,11 @@ impl Servers {
         !is_near || self.config.get().local_targets.iter().any(|target| target.contains(&ip))
     }
 
-    /// A connection that was kept, if there is one.
-    pub(crate) fn take(&self, target: &Target) -> Option<Server> {
+    /// A connection that was kept, if there is one, and if this user has not lost another.
+    pub(crate) fn take(&self, user: UserId, target: &Target) -> Option<Server> {
+        if self.debts.borrow_mut().must_open(&(user, target.clone())) {
+            return None;
+        }
         let mut all = self.kept.borrow_mut();
         let kept = all.get_mut(target)?;
         while let Some((server, _)) = kept.pop_back() {
@@ -192,6 +198,13 @@ impl Servers {
         if kept.len() > self.config.get().limits.kept as usize {
             kept.pop_front();
         }
+    }
+
+    /// A response of this user is broken off, and so is its connection, which others could
+    /// have used.
+    pub(crate) fn break_off(&self, user: UserId, target: &Target, server: Server) {
+        self.debts.borrow_mut().broke_off((user, target.clone()));
+        socket::abort(server.stream);
     }
 
     /// Closes those that have been kept for long enough, or whose server has closed them.

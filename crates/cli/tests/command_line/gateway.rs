@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -124,26 +124,13 @@ fn a_wrong_file_is_refused_in_one_line() {
 fn it_serves_and_writes_a_line_of_json_for_each_request() {
     let bench = Bench::new("gateway-run");
     bench.write("small.toml", SMALL);
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = server.local_addr().unwrap();
-    std::thread::spawn(move || {
-        let (mut stream, _) = server.accept().unwrap();
-        let mut head = [0; 4_096];
-        let _ = stream.read(&mut head).unwrap();
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
-    });
+    let target = greeting(1);
 
     let mut command = bench.command();
     let command = command.args(["gateway", "run", "small.toml"]);
     let mut gateway = Running::start(command.stdout(Stdio::piped()));
 
-    let mut client = TcpStream::connect(gateway.address).unwrap();
-    let request = format!("GET http://{target}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    client.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"), "{answer}");
-
+    greet(gateway.address, target);
     let mut log = BufReader::new(gateway.child.stdout.take().unwrap());
     let mut line = String::new();
     log.read_line(&mut line).unwrap();
@@ -196,6 +183,74 @@ fn it_serves_and_writes_a_line_of_json_for_each_request() {
     assert_eq!(gone.status.code(), Some(1));
     bench.write("none.toml", &SMALL.replace("admin = \"127.0.0.1:0\"", ""));
     assert!(bench.refused(&["gateway", "status", "none.toml"]).contains("admin: found nothing"));
+}
+
+#[test]
+fn a_gateway_that_is_to_write_nothing_of_requests_writes_nothing() {
+    let bench = Bench::new("gateway-silent");
+    let silent = format!("log_requests = false\n{SMALL}");
+    bench.write("small.toml", &silent);
+    let target = greeting(3);
+    let mut command = bench.command();
+    let command = command.args(["gateway", "run", "small.toml"]);
+    let mut gateway = Running::start(command.stdout(Stdio::piped()));
+    let mut log = BufReader::new(gateway.child.stdout.take().unwrap());
+    greet(gateway.address, target);
+    let mut refused = TcpStream::connect(gateway.address).unwrap();
+    refused.write_all(b"GET / HTTP/1.1\r\nbad\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    refused.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+
+    // From when the file says so, each has a line.
+    bench.write("small.toml", SMALL);
+    gateway.signal("-HUP");
+    let mut line = String::new();
+    while !line.contains("the file was read again") {
+        line.clear();
+        assert!(log.read_line(&mut line).unwrap() > 0);
+        assert!(!line.contains("tidegate::request"), "{line}");
+    }
+    greet(gateway.address, target);
+    assert_eq!(json(&until(&mut log, "tidegate::request"))["status"], 200);
+    bench.write("small.toml", &silent);
+    gateway.signal("-HUP");
+    let line = until(&mut log, "the file was read again");
+    assert_eq!(json(&line)["changes"], "log_requests");
+    greet(gateway.address, target);
+    drop(gateway);
+    let mut rest = String::new();
+    log.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("tidegate::request"), "{rest}");
+}
+
+/// A server that greets so many clients, one after the other.
+fn greeting(clients: usize) -> SocketAddr {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for _ in 0..clients {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut head = [0; 4_096];
+            let _ = stream.read(&mut head).unwrap();
+            stream
+                .write_all(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
+                )
+                .unwrap();
+        }
+    });
+    address
+}
+
+/// Asks for a greeting through a gateway.
+fn greet(gateway: SocketAddr, server: SocketAddr) {
+    let mut client = TcpStream::connect(gateway).unwrap();
+    let request = format!("GET http://{server}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    client.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"), "{answer}");
 }
 
 /// Waits for a line of the log.

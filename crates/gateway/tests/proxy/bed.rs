@@ -49,6 +49,7 @@ pub(crate) fn config(scheduler: &str, settings: &[(&str, &str)]) -> Config {
         classes: vec![class("a", 4, "127.0.1.0/24"), class("b", 1, "127.0.2.0/24")],
         passwords: Arc::default(),
         local_targets: vec!["127.0.0.0/8".parse().expect("it is a network")],
+        log_requests: true,
         limits: Limits::default(),
         timeouts: Timeouts { client: Span::seconds(15), ..Timeouts::default() },
         tunnels: TunnelConfig::default(),

@@ -1,6 +1,9 @@
 //! What passes, and what is refused.
 
+use std::sync::Arc;
+
 use tidegate_core::Span;
+use tokio::sync::Notify;
 
 use crate::bed::{Client, Server, beside, config, soon};
 
@@ -22,6 +25,44 @@ async fn connections_are_kept_on_both_sides() {
         let heard = server.heard();
         assert!(heard.starts_with("GET /x?y HTTP/1.1\r\nHost: 127.0.0.1:"), "{heard}");
         assert_eq!(heard.matches("Via: 1.1 tidegate\r\n").count(), 4);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_breaks_a_response_off_opens_the_next_connection() {
+    let lost = Arc::new(Notify::new());
+    let tell = lost.clone();
+    let server = Server::that(move |mut end| {
+        let tell = tell.clone();
+        async move {
+            while let Some(request) = end.request().await {
+                let size = if request.starts_with("GET /half ") { 4 } else { 2 };
+                end.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\nok")).await;
+            }
+            tell.notify_one();
+        }
+    })
+    .await;
+    beside(config("msf", &[]), async |gateway| {
+        let mut breaking = Client::of(gateway, 1, 1).await;
+        let half = format!("GET http://{}/half HTTP/1.1\r\nHost: a\r\n\r\n", server.address);
+        breaking.send(half).await;
+        breaking.head().await;
+        let mut other = Client::of(gateway, 1, 2).await;
+        assert_eq!(other.get(server.address, "/").await.body, b"ok");
+        assert_eq!(server.connections(), 2);
+        drop(breaking);
+        soon(lost.notified()).await;
+
+        // One is kept, and whoever has lost the other brings a new one.
+        let mut same = Client::of(gateway, 1, 1).await;
+        assert_eq!(same.get(server.address, "/").await.body, b"ok");
+        assert_eq!(server.connections(), 3);
+        for client in [&mut other, &mut same] {
+            assert_eq!(client.get(server.address, "/").await.body, b"ok");
+        }
+        assert_eq!(server.connections(), 3);
     })
     .await;
 }

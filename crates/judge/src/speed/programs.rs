@@ -120,7 +120,7 @@ fn haproxy_file(proxy: SocketAddr, server: SocketAddr) -> String {
 fn tidegate_file(proxy: SocketAddr, scheduler: &str) -> String {
     format!(
         "listen = [\"{proxy}\"]\nscheduler = \"{scheduler}\"\nlocal_targets = [\"127.0.0.0/8\"]\n\
-         [link]\nrate = \"10 Gbit/s\"\n\
+         log_requests = false\n[link]\nrate = \"10 Gbit/s\"\n\
          [limits]\nconnections_per_user = 2000\nkept = 100\n\
          [[class]]\nname = \"all\"\nsources = [\"127.0.0.0/8\"]\n"
     )

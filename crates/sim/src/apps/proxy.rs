@@ -19,11 +19,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tidegate_core::request::{
-    self, Action, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY, Reading,
-    Scheduler, TcpPath, TunnelId,
+    self, Action, Debts, Ending as Ended, ExchangeId, OriginId, Phase, ProxyConfig, REPORT_EVERY,
+    Reading, Scheduler, TcpPath, TunnelId,
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
+use self::kept::name;
 use self::tunnels::Tunnel;
 use super::App;
 use crate::carrier::{Came, Carrier, Heard, Request, Use};
@@ -61,6 +62,8 @@ pub(crate) struct Proxy<'a> {
     /// Connections to each server that have no response, and since when: the one that
     /// was used last is the last.
     kept: BTreeMap<usize, VecDeque<(ConnectionId, Time)>>,
+    /// By class, client and server.
+    debts: Debts<(usize, u32, usize)>,
     tunnels: BTreeMap<TunnelId, Tunnel>,
     /// The tunnel of a connection, on either side, even after the tunnel's end.
     tunnel_of: BTreeMap<ConnectionId, TunnelId>,
@@ -121,6 +124,7 @@ impl<'a> Proxy<'a> {
             stopped: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             kept: BTreeMap::new(),
+            debts: Debts::default(),
             tunnels: BTreeMap::new(),
             tunnel_of: BTreeMap::new(),
             wakes_at: Time::FAR_FUTURE,
@@ -192,7 +196,7 @@ impl<'a> Proxy<'a> {
         if world.is_measured(wanted.asked) {
             self.books[wanted.class].waiting.record(now.since(relay.heard));
         }
-        let kept = self.take_kept(world, wanted.server);
+        let kept = self.take_kept(world, wanted);
         let connection = kept.unwrap_or_else(|| self.open(world, wanted.server));
         let Some(relay) = self.relays.get_mut(&exchange) else { return };
         relay.server = Some(connection);
@@ -266,6 +270,7 @@ impl<'a> Proxy<'a> {
         let ending = Ending::from(ending);
         break_off(world, relay.client, object, ending);
         if let Some(server) = relay.server {
+            self.debts.broke_off(name(relay.request.words));
             world.abort(server, Side::Opener, ending.reason());
         }
     }

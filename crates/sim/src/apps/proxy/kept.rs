@@ -3,6 +3,7 @@
 use super::Proxy;
 use crate::carrier::Use;
 use crate::connections::{Connection, ConnectionId, Side};
+use crate::requests::Wanted;
 use crate::simulation::World;
 
 impl Proxy<'_> {
@@ -11,13 +12,17 @@ impl Proxy<'_> {
         self.setup.http.usage() != Use::Once
     }
 
-    /// The connection to a server that was used last, if one is kept.
+    /// The connection to a server that was used last, if one is kept and its client has not
+    /// lost another.
     pub(super) fn take_kept(
         &mut self,
         world: &mut World<'_>,
-        server: usize,
+        wanted: Wanted,
     ) -> Option<ConnectionId> {
-        let kept = self.kept.get_mut(&server)?;
+        if self.debts.must_open(&name(wanted)) {
+            return None;
+        }
+        let kept = self.kept.get_mut(&wanted.server)?;
         while let Some((connection, _)) = kept.pop_back() {
             if world.connections.live(connection).is_some() {
                 return Some(connection);
@@ -60,6 +65,11 @@ impl Proxy<'_> {
             kept.retain(|(it, _)| *it != connection.id());
         }
     }
+}
+
+/// Who owes whom a connection.
+pub(super) fn name(Wanted { class, client, server, .. }: Wanted) -> (usize, u32, usize) {
+    (class, client, server)
 }
 
 fn close(world: &mut World<'_>, connection: ConnectionId) {

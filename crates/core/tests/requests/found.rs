@@ -221,7 +221,7 @@ fn what_a_search_has_found_is_no_worse_than_it_was() {
             0.013,
         ),
     ];
-    let windows = |mut model: Model, case: &Case| vec![model.run(case)];
+    let windows = |model: Model, case: &Case| vec![model.run(case)];
     no_worse(found.into_iter().chain(since), FOUND_WITH, windows);
 }
 

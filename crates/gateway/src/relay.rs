@@ -140,7 +140,7 @@ impl<'a> Relay<'a> {
         let target = self.request.target.clone();
         let servers = &self.house.servers;
         // Before its turn, which is too precious to wait for a name in.
-        let mut addresses = match servers.has_kept(&target) {
+        let mut addresses = match servers.has_kept(self.client.user, &target) {
             true => Vec::new(),
             false => servers.resolve(self.client.user, &target).await?,
         };

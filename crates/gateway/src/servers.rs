@@ -185,9 +185,10 @@ impl Servers {
         None
     }
 
-    /// Whether there may be one.
-    pub(crate) fn has_kept(&self, target: &Target) -> bool {
+    /// Whether there may be one for this user.
+    pub(crate) fn has_kept(&self, user: UserId, target: &Target) -> bool {
         self.kept.borrow().get(target).is_some_and(|kept| !kept.is_empty())
+            && !self.debts.borrow().owes(&(user, target.clone()))
     }
 
     /// Keeps a connection whose response is complete.

@@ -21,6 +21,7 @@ const MOST_OF_ONE: u32 = 64;
 ///
 /// let mut debts = Debts::default();
 /// debts.broke_off(("anna", "example.org"));
+/// assert!(debts.owes(&("anna", "example.org")));
 /// assert!(!debts.must_open(&("bert", "example.org")));
 /// assert!(!debts.must_open(&("anna", "example.com")));
 /// // Once for each.
@@ -46,6 +47,11 @@ impl<Name: Ord> Debts<Name> {
         if self.owed.len() > MOST {
             self.owed.pop_first();
         }
+    }
+
+    /// Whether the next request has to open a connection.
+    pub fn owes(&self, name: &Name) -> bool {
+        self.owed.contains_key(name)
     }
 
     /// Whether a request has to open a connection, which pays for one that was lost.

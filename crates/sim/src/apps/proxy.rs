@@ -24,7 +24,7 @@ use tidegate_core::request::{
 };
 use tidegate_core::{Bytes, Dscp, Span, Time};
 
-use self::kept::name;
+use self::kept::debt_of;
 use self::tunnels::Tunnel;
 use super::App;
 use crate::carrier::{Came, Carrier, Heard, Request, Use};
@@ -270,7 +270,7 @@ impl<'a> Proxy<'a> {
         let ending = Ending::from(ending);
         break_off(world, relay.client, object, ending);
         if let Some(server) = relay.server {
-            self.debts.broke_off(name(relay.request.words));
+            self.debts.broke_off(debt_of(relay.request.words));
             world.abort(server, Side::Opener, ending.reason());
         }
     }

@@ -19,7 +19,7 @@ impl Proxy<'_> {
         world: &mut World<'_>,
         wanted: Wanted,
     ) -> Option<ConnectionId> {
-        if self.debts.must_open(&name(wanted)) {
+        if self.debts.must_open(&debt_of(wanted)) {
             return None;
         }
         let kept = self.kept.get_mut(&wanted.server)?;
@@ -67,8 +67,8 @@ impl Proxy<'_> {
     }
 }
 
-/// Who owes whom a connection.
-pub(super) fn name(Wanted { class, client, server, .. }: Wanted) -> (usize, u32, usize) {
+/// Who owes a connection to which server.
+pub(super) fn debt_of(Wanted { class, client, server, .. }: Wanted) -> (usize, u32, usize) {
     (class, client, server)
 }
 

@@ -365,7 +365,7 @@ fn every_list_is_there_as_text_and_as_json() {
     let one = json(&bench.good(&["disciplines", "efd", "--json"]));
     assert_eq!(one["parameters"][0]["name"], "threshold");
     assert!(bench.good(&["requests"]).contains("'tidegate requests NAME'"));
-    assert!(bench.good(&["requests", "msf"]).contains("long_from = 12 kB"));
+    assert!(bench.good(&["requests", "msf"]).contains("long_from = 16 kB"));
     let list = json(&bench.good(&["requests", "--json"]));
     assert_eq!(list[0]["name"], "msf");
     assert!(bench.good(&["reproduce", "--list"]).contains("EFD-5"));

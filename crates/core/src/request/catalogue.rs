@@ -208,7 +208,7 @@ const LONG_FROM: Parameter = Parameter {
     name: "long_from",
     help: "a response that has received this much leaves the window and is read as capacity allows",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000_000) },
-    default: "12 kB",
+    default: "16 kB",
 };
 
 const GRANT: Parameter = Parameter {

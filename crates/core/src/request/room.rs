@@ -52,9 +52,6 @@ const DRAIN: Span = Span::seconds(2);
 /// times the limit. Such a burst draws on the room as it comes; if time paid in much less as
 /// well, the link would be idle when it is over.
 const DRAIN_IN_LIMITS: u64 = 64;
-/// What two servers send in their first windows, of ten segments each (RFC 6928), with headers:
-/// a queue of so much comes and goes, whatever is decided.
-const FIRST_WINDOWS: Bytes = Bytes(32_000);
 /// The time in which each hungry response gets something of the floor. Clients wait for 30 s
 /// or more until something comes.
 const TURN: Span = Span::seconds(20);
@@ -74,9 +71,8 @@ pub struct ReadGateConfig {
     /// The share of the link's rate that long responses always have, and requests, in
     /// millionths.
     pub floor_millionths: u64,
-    /// Queueing delay of the path above which the link is given less; at least the time of two
-    /// servers' first windows, or of the two largest responses that are not long if that is
-    /// more, which one user alone can cause.
+    /// Queueing delay of the path above which the link is given less; at least the time
+    /// of the two largest responses that are not long, which one user alone can cause.
     pub delay_limit: Span,
 }
 
@@ -222,8 +218,8 @@ impl Room {
         if self.delay == Span::ZERO {
             return self.target_millionths;
         }
-        let burst = self.rate.transmission(FIRST_WINDOWS.max(self.largest * 2));
-        let limit = burst.max(self.config.delay_limit);
+        let two = self.rate.transmission(self.largest * 2);
+        let limit = two.max(self.config.delay_limit);
         let drain = DRAIN.0.max(limit.0.saturating_mul(DRAIN_IN_LIMITS));
         let excess = (self.delay - limit).0;
         self.target_millionths.saturating_sub(excess / (drain / MILLION))

@@ -239,7 +239,7 @@ fn the_search_finds_who_is_starved_behind_an_ordinary_gateway() {
         ..Config::default()
     };
     let run = TestRunner::new(config).run(&case(), |case| {
-        judge_run(Model::under("fifo", &[], &case), &case).map_err(TestCaseError::fail)?;
+        judge_run(Model::under("fifo", &case), &case).map_err(TestCaseError::fail)?;
         Ok(())
     });
     match run {

@@ -26,7 +26,7 @@ pub(super) const BATCH: Claim = Claim {
              up to 20, compared with equations (4) to (6). With TCP: 24 requests of 12 clients \
              for 27 656 bytes each within a few milliseconds, a window of 12 places, and the mean \
              of all responses divided by that of an ordinary gateway with the same TCP.",
-    discussion: "`msf` gains nothing here: every response is longer than 12 kB, so each leaves \
+    discussion: "`msf` gains nothing here: every response is longer than 16 kB, so each leaves \
                  the window once it has received that much, all of them are soon outstanding, and \
                  they end together.",
     measure: batch,

@@ -43,7 +43,7 @@ pub(super) const VARIABLES: Claim = Claim {
                  the idle 2% count. With several objects to a page the number of requests is not \
                  fixed, and the paper's window makes them wait for the large ones. `msf` serves \
                  small responses first, and in overload leaves long ones unanswered; with equal \
-                 sizes above its 12 kB all responses are long, and late.",
+                 sizes above its 16 kB all responses are long, and late.",
     measure: variables,
 };
 

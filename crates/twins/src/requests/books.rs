@@ -25,8 +25,7 @@ impl World<'_> {
         let span = i128::from(now.since(self.at).0) * i128::from(self.rate.0);
         self.at = now;
         let target = self.config.window.target_millionths;
-        let burst = Bytes(self.long_from * 2).max(Bytes(32_000));
-        let limit = self.rate.transmission(burst).max(gate.delay_limit);
+        let limit = self.rate.transmission(Bytes(self.long_from) * 2).max(gate.delay_limit);
         let drain = Span::seconds(2).max(limit * 64);
         let excess = (self.delay.0 - limit).0 / (drain.0 / 1_000_000);
         let room = span * i128::from(target.saturating_sub(excess));

@@ -106,16 +106,16 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(case: &Case) -> Model {
-        Model::under("msf", &[], case)
+        Model::under("msf", case)
     }
 
-    /// The same under another scheduler, or with other settings.
-    pub(crate) fn under(scheduler: &str, settings: &[(&str, &str)], case: &Case) -> Model {
+    /// The same under another scheduler.
+    pub(super) fn under(scheduler: &str, case: &Case) -> Model {
         let entry = catalogue::find(scheduler).expect("it is in the catalogue");
         let weights: Vec<_> =
             case.weights.iter().map(|w| NonZeroU32::new(*w).expect("from 1 on")).collect();
         let rate = Rate(case.rate * 1_000);
-        let scheduler = entry.build(settings, rate, &weights, 1);
+        let scheduler = entry.build(&[], rate, &weights, 1);
         let users: Vec<_> = case.honest.iter().chain(&case.others).copied().collect();
         Model {
             scheduler: scheduler.expect("within range"),

@@ -215,8 +215,8 @@ fn a_gateway_that_is_to_write_nothing_of_requests_writes_nothing() {
     assert_eq!(json(&until(&mut log, "tidegate::request"))["status"], 200);
     bench.write("small.toml", &silent);
     gateway.signal("-HUP");
-    let line = until(&mut log, "the file was read again");
-    assert_eq!(json(&line)["changes"], "log_requests");
+    // The file may have been read twice before, and only this changes something.
+    assert_eq!(json(&until(&mut log, "log_requests"))["changes"], "log_requests");
     greet(gateway.address, target);
     drop(gateway);
     let mut rest = String::new();

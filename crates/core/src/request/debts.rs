@@ -9,7 +9,8 @@
 
 use std::collections::BTreeMap;
 
-/// So many debts are remembered. Without one, a connection that was kept is used.
+/// So many debts are remembered; beyond that, the one with the least name is forgotten, and a
+/// connection that was kept is used.
 const MOST: usize = 4_096;
 /// A user may owe a server so many: more than a page asks one for at a time.
 const MOST_OF_ONE: u32 = 64;

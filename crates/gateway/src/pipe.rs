@@ -12,13 +12,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// There are never more pipes, with two descriptors each.
 pub(crate) const MOST: usize = 64;
+/// What goes through one at a time, at most: on a fast link the wake-ups count, of the gateway
+/// and of who reads.
+pub(crate) const AT_ONCE: usize = 262_144;
 
 /// All pipes.
 #[derive(Debug, Default)]
@@ -99,6 +102,8 @@ impl Pipes {
             return None;
         }
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+        // Without it, as where somebody has many already, less goes through at a time.
+        let _ = fcntl_setpipe_size(&write, AT_ONCE);
         Some(Pipe { read, write, size: 0, _open: self.open.clone() })
     }
 

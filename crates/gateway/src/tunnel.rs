@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::books::Stage;
 use crate::client::Client;
 use crate::gate::{Tunnel, duration};
-use crate::pipe::Pipes;
+use crate::pipe::{self, Pipes};
 use crate::records::{Records, is_ssh};
 use crate::relay::Next;
 use crate::servers::Server;
@@ -209,7 +209,7 @@ impl<R: FnMut(Bytes), T: Fn(Stage, Span)> Down<'_, R, T> {
     /// Waits for bytes and sends at most so many on unseen; returns how many there were, or
     /// `None` if they have to be read.
     async fn pass(&mut self, may: u64) -> io::Result<Option<usize>> {
-        let most = usize::try_from(may).map_or(AT_ONCE, |may| may.min(AT_ONCE));
+        let most = usize::try_from(may).map_or(pipe::AT_ONCE, |may| may.min(pipe::AT_ONCE));
         let Some(pipe) = self.pipes.fill(&self.server.stream, most).await? else {
             return Ok(None);
         };

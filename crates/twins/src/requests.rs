@@ -375,7 +375,7 @@ impl<'a> World<'a> {
             let asked = self.asked(request.class, request.user);
             let behind = self.last(&is_meant).filter(|(level, _)| level.plus(lead) < asked);
             let brings = self.brings(request);
-            let least = brings.min(gate.grant.0);
+            let least = brings.min(self.grant());
             let needs = behind.map_or(least, |(_, user)| {
                 let (pace, ahead) = self.aside(user);
                 pace + brings.saturating_sub(ahead).max(least)
@@ -383,7 +383,10 @@ impl<'a> World<'a> {
             (Event::Released { handle: request.handle }, needs)
         };
         let read = |request: Request| {
-            (Event::Read { handle: request.handle, size: gate.grant }, self.advance(request))
+            (
+                Event::Read { handle: request.handle, size: Bytes(self.grant()) },
+                self.advance(request),
+            )
         };
         match (request, reader) {
             (Some(request), Some(reader)) => {
@@ -404,15 +407,19 @@ impl<'a> World<'a> {
         (self.rate.0 / 16).max(4 * gate.long_from.0)
     }
 
+    /// The size of a grant: at least what the link carries in 50 us.
+    fn grant(&self) -> u64 {
+        self.config.read_gate.map_or(0, |gate| gate.grant.0.max(self.rate.0 / 160_000))
+    }
+
     /// The room that a grant to a long response takes.
     fn advance(&self, request: Request) -> u64 {
         let response = &self.responses[self.position(request.handle)];
-        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
-        let far = response.received + response.may + grant + response.ahead;
+        let far = response.received + response.may + self.grant() + response.ahead;
         if response.is_whole {
             0
         } else {
-            far.saturating_sub(response.horizon.max(response.arrived)).min(grant)
+            far.saturating_sub(response.horizon.max(response.arrived)).min(self.grant())
         }
     }
 
@@ -424,8 +431,7 @@ impl<'a> World<'a> {
             (self.service[*class as usize], Reverse(self.share(*class)), *class)
         })?;
         let reader = self.first_reader(&|class| self.is_together() || class == next)?;
-        let grant = self.config.read_gate.map_or(0, |gate| gate.grant.0);
-        (self.idle >= i128::from(grant) * BYTE).then_some(reader)
+        (self.idle >= i128::from(self.grant()) * BYTE).then_some(reader)
     }
 
     /// What is decided now. Only what a floor or the idle link gives is taken at once.
@@ -438,7 +444,7 @@ impl<'a> World<'a> {
         }
         let Some(gate) = self.config.read_gate else { return Event::Rested };
         self.ground = Ground::Floor;
-        let grant = i128::from(gate.grant.0) * BYTE;
+        let grant = i128::from(self.grant()) * BYTE;
         let is_room = self.config.window.mode == WindowMode::Room;
         if self.request_floor >= grant
             && is_room
@@ -450,7 +456,7 @@ impl<'a> World<'a> {
         let oldest = self.hungry().min_by_key(|(_, since)| *since);
         let floor = u128::from(gate.floor_millionths) * u128::from(self.rate.0) * 20 / 8;
         let each = floor / 1_000_000 / (self.hungry().count().max(1) as u128);
-        let piece = Bytes(each as u64).max(Bytes(500)).min(gate.grant);
+        let piece = Bytes(each as u64).max(Bytes(500)).min(Bytes(self.grant()));
         if self.read_floor >= i128::from(piece.0) * BYTE
             && let Some((oldest, _)) = oldest
         {
@@ -465,7 +471,7 @@ impl<'a> World<'a> {
         let Some(reader) = self.idle_reader() else { return Event::Rested };
         self.ground = Ground::Idle;
         self.idle -= grant;
-        Event::Read { handle: reader.handle, size: gate.grant }
+        Event::Read { handle: reader.handle, size: Bytes(self.grant()) }
     }
 
     /// Whether a class has a request waiting or a long response that wants to be read.

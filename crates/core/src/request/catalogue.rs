@@ -213,7 +213,7 @@ const LONG_FROM: Parameter = Parameter {
 
 const GRANT: Parameter = Parameter {
     name: "grant",
-    help: "what a long response may read at a time",
+    help: "what a long response may read at a time, or what the link carries in 50 us if that is more",
     kind: Kind::Bytes { least: Bytes(1), most: Bytes(1_000_000_000) },
     default: "8 kB",
 };

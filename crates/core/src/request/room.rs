@@ -58,6 +58,10 @@ const TURN: Span = Span::seconds(20);
 /// What it gets at least: a part of a packet. With more than 200 hungry responses on 2 Mbit/s
 /// (with a floor of 2%), or 100 000 on 1 Gbit/s, a turn takes longer than that.
 const LEAST_PIECE: Bytes = Bytes(500);
+/// A grant is at least what the link carries in this time, which is too short for anybody to
+/// notice. With 8 kB, a gateway at 10 Gbit/s would decide seven times for each piece that it
+/// moves.
+const LEAST_GRANT: Span = Span::micros(50);
 /// One byte in the units of the accounts: bits times nanoseconds times millionths.
 const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 
@@ -66,7 +70,8 @@ const BYTE: i128 = 8 * NANOS_PER_SECOND as i128 * MILLION as i128;
 pub struct ReadGateConfig {
     /// The least that a response has received when it is long, and gives its place back.
     pub long_from: Bytes,
-    /// The size of a grant to a long response.
+    /// The size of a grant to a long response, or less than it: a grant is never less than
+    /// what the link carries in 50 us.
     pub grant: Bytes,
     /// The share of the link's rate that long responses always have, and requests, in
     /// millionths.
@@ -82,6 +87,8 @@ pub(super) struct Room {
     rate: Rate,
     target_millionths: u64,
     config: ReadGateConfig,
+    /// The size of a grant on this link.
+    grant: Bytes,
     /// The largest response that is not long.
     largest: Bytes,
     at: Time,
@@ -102,6 +109,7 @@ impl Room {
         Room {
             rate,
             target_millionths,
+            grant: grant_on(rate, config),
             largest: config.long_from,
             config,
             at: Time::ZERO,
@@ -118,6 +126,7 @@ impl Room {
     /// The link has another rate from now on.
     pub(super) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
+        self.grant = grant_on(rate, self.config);
     }
 
     /// Time has come to `now`.
@@ -136,8 +145,8 @@ impl Room {
         } else {
             self.room.saturating_add(room).saturating_add(back).min(most)
         };
-        self.read_floor = self.read_floor.saturating_add(floor).min(self.grant());
-        self.request_floor = self.request_floor.saturating_add(floor).min(self.grant());
+        self.read_floor = self.read_floor.saturating_add(floor).min(self.whole_grant());
+        self.request_floor = self.request_floor.saturating_add(floor).min(self.whole_grant());
     }
 
     /// The link has carried `size` that nobody has paid for.
@@ -173,7 +182,7 @@ impl Room {
     pub(super) fn leave_idle(&mut self, span: Span, size: Bytes) {
         let could = i128::from(span.0) * i128::from(self.rate.0);
         let could = could * i128::from(self.target_millionths);
-        let most = self.memory().max(2 * self.grant());
+        let most = self.memory().max(2 * self.whole_grant());
         self.idle = (self.idle + could - i128::from(size.0) * BYTE).clamp(0, most);
     }
 
@@ -184,14 +193,14 @@ impl Room {
 
     /// Whether the link has left a grant idle.
     pub(super) fn has_idle(&self) -> bool {
-        self.idle >= self.grant()
+        self.idle >= self.whole_grant()
     }
 
     /// Takes a grant from what the link has left idle, if that is so much.
     pub(super) fn take_idle(&mut self) -> bool {
         let has = self.has_idle();
         if has {
-            self.idle -= self.grant();
+            self.idle -= self.whole_grant();
         }
         has
     }
@@ -256,7 +265,7 @@ impl Room {
 
     /// Takes what a request is expected to bring from the floor of requests, if one is due.
     pub(super) fn take_request_floor(&mut self, size: Bytes) -> bool {
-        let due = self.request_floor >= self.grant();
+        let due = self.request_floor >= self.whole_grant();
         if due {
             self.request_floor -= i128::from(size.0) * BYTE;
         }
@@ -270,7 +279,7 @@ impl Room {
 
     /// The time of the next request from the floor; `None` if never.
     pub(super) fn next_request_floor(&self) -> Option<Time> {
-        self.next_floor(self.grant() - self.request_floor)
+        self.next_floor(self.whole_grant() - self.request_floor)
     }
 
     fn next_floor(&self, missing: i128) -> Option<Time> {
@@ -298,22 +307,28 @@ impl Room {
         (i128::from(size.0) * BYTE).min(self.most_room())
     }
 
-    fn grant(&self) -> i128 {
-        i128::from(self.config.grant.0) * BYTE
+    /// The size of a grant.
+    pub(super) fn grant(&self) -> Bytes {
+        self.grant
+    }
+
+    /// A grant in the units of the accounts.
+    fn whole_grant(&self) -> i128 {
+        i128::from(self.grant.0) * BYTE
     }
 
     /// What each of so many hungry responses gets of their floor at a time.
     fn piece(&self, hungry: usize) -> Bytes {
         let floor = u128::from(self.rate.volume(TURN).0) * u128::from(self.config.floor_millionths);
         let each = floor / u128::from(MILLION) / hungry.max(1) as u128;
-        Bytes(u64::try_from(each).unwrap_or(u64::MAX)).max(LEAST_PIECE).min(self.config.grant)
+        Bytes(u64::try_from(each).unwrap_or(u64::MAX)).max(LEAST_PIECE).min(self.grant)
     }
 
     /// Room for one grant must fit, and for two responses that are not long: what is
     /// given back of one then is room for the next.
     fn most_room(&self) -> i128 {
         let two = i128::from(self.largest.0) * 2 * BYTE;
-        self.memory().max(self.grant()).max(two)
+        self.memory().max(self.whole_grant()).max(two)
     }
 
     /// What the link carries in [`MEMORY`].
@@ -330,4 +345,9 @@ impl Room {
         let bits = i128::from(self.rate.0).saturating_mul(i128::from(span.0));
         bits.saturating_mul(i128::from(millionths))
     }
+}
+
+/// The size of a grant on a link of this rate.
+fn grant_on(rate: Rate, config: ReadGateConfig) -> Bytes {
+    config.grant.max(rate.volume(LEAST_GRANT))
 }

@@ -220,7 +220,7 @@ impl Scheduler {
             return self.grant(oldest, piece, Part::Asked);
         }
         let candidate = candidate?;
-        let grant = gate.config.grant;
+        let grant = gate.room.grant();
         if !gate.room.has(candidate.needs()) {
             return self.read_idle();
         }
@@ -271,7 +271,7 @@ impl Scheduler {
         self.charge(class, user, Bytes(uncharged), of);
         self.bring(number, received);
         let Some(gate) = &self.gate else { return Reading::Freely };
-        let (long_from, grant) = (gate.sizes.long_from(), gate.config.grant);
+        let (long_from, grant) = (gate.sizes.long_from(), gate.room.grant());
         let response = &mut self.responses[number as usize];
         if !response.is_long {
             let in_time = response.has_place || response.is_whole;
@@ -573,7 +573,7 @@ impl Scheduler {
     fn read_idle(&mut self) -> Option<Decision> {
         let number = self.next_reader()?;
         let gate = self.gate.as_mut()?;
-        let grant = gate.config.grant;
+        let grant = gate.room.grant();
         if gate.room.take_idle() { self.grant(number, grant, Part::Long) } else { None }
     }
 
@@ -581,7 +581,7 @@ impl Scheduler {
     /// for what a floor gives, for where requests take all the room, nothing else makes up for
     /// it.
     fn grant(&mut self, number: u32, size: Bytes, of: Part) -> Option<Decision> {
-        let grant = self.gate.as_ref()?.config.grant;
+        let grant = self.gate.as_ref()?.room.grant();
         let Response { handle, class, user, .. } = self.responses[number as usize];
         self.reach(self.lines.group(class));
         self.responses[number as usize].may += size.0;

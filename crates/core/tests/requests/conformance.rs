@@ -41,7 +41,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => any::<usize>().prop_map(Operation::Cancel),
         1 => (whose, size()).prop_map(|(whose, size)| Operation::Unasked { whose, size }),
         2 => (size(), delay).prop_map(|(other, delay)| Operation::Report { other, delay }),
-        1 => (1_000..100_000_000_u64).prop_map(|rate| Operation::Rate(Rate(rate))),
+        1 => prop_oneof![4 => 1_000..100_000_000_u64, 1 => 100_000_000..10_000_000_000_u64]
+            .prop_map(|rate| Operation::Rate(Rate(rate))),
         1 => (0..4_u32, 1..6_u32).prop_map(|(class, weight)| {
             let weight = NonZeroU32::new(weight).expect("from 1 on");
             Operation::Weigh { class, weight }

@@ -1,6 +1,6 @@
 //! The books: the room on the link, and what users are charged for.
 
-use tidegate_core::request::{ClassOrder, ReadGateConfig, UserOrder};
+use tidegate_core::request::{ClassOrder, UserOrder};
 use tidegate_core::{Bytes, Span, Time};
 
 use super::{BYTE, Fraction, Request, Response, World};
@@ -12,8 +12,8 @@ impl Response {
     }
 
     /// Whether a long response wants to be read on.
-    pub(super) fn wants(&self, grant: Bytes) -> bool {
-        self.may <= grant.0.max(self.ahead) / 2
+    pub(super) fn wants(&self, grant: u64) -> bool {
+        self.may <= grant.max(self.ahead) / 2
     }
 }
 
@@ -21,7 +21,7 @@ impl World<'_> {
     /// Time has come to `now`.
     pub(super) fn pay_in(&mut self, now: Time) {
         let Some(gate) = self.config.read_gate else { return };
-        let grant = i128::from(gate.grant.0) * BYTE;
+        let grant = i128::from(self.grant()) * BYTE;
         let span = i128::from(now.since(self.at).0) * i128::from(self.rate.0);
         self.at = now;
         let target = self.config.window.target_millionths;
@@ -66,8 +66,7 @@ impl World<'_> {
 
     /// Room for one grant must fit, and for two responses that are not long.
     pub(super) fn most_room(&self) -> i128 {
-        let of_gate = |gate: ReadGateConfig| gate.grant.0.max(2 * self.long_from);
-        let least = self.config.read_gate.map_or(0, of_gate);
+        let least = self.config.read_gate.map_or(0, |_| self.grant().max(2 * self.long_from));
         self.memory().max(i128::from(least) * BYTE)
     }
 
@@ -123,7 +122,10 @@ impl World<'_> {
 
     /// What may come of a long response has changed: more is promised, or less.
     pub(super) fn extend(&mut self, now: Time, at: usize) {
-        let Some(grant) = self.config.read_gate.map(|gate| gate.grant.0) else { return };
+        if self.config.read_gate.is_none() {
+            return;
+        }
+        let grant = self.grant();
         let response = &mut self.responses[at];
         let before = response.horizon.max(response.arrived);
         let may = if response.is_long { response.may } else { 0 };

@@ -109,7 +109,7 @@ impl World<'_> {
                 self.extend(now, at);
                 let octave = self.octave(class, at);
                 let steps = self.steps;
-                let grant = self.config.read_gate.map_or(size, |gate| gate.grant);
+                let grant = self.grant();
                 let response = &mut self.responses[at];
                 response.hungry = response.wants(grant).then_some(steps);
                 response.octave = octave;
@@ -200,9 +200,9 @@ impl World<'_> {
         let is_long = response.is_long;
         self.charge(class, user, uncharged, is_long);
         self.bring(at, received);
-        let Some(gate) = self.config.read_gate else {
+        if self.config.read_gate.is_none() {
             return assert_eq!(reading, Reading::Freely);
-        };
+        }
         let response = &mut self.responses[at];
         if !response.is_long {
             let in_time = response.has_place || response.is_whole;
@@ -214,7 +214,7 @@ impl World<'_> {
             (self.responses[at].is_long, self.responses[at].may) = (true, 0);
         }
         let Response { may, hungry, .. } = self.responses[at];
-        if hungry.is_none() && self.responses[at].wants(gate.grant) {
+        if hungry.is_none() && self.responses[at].wants(self.grant()) {
             self.catch_up_user(class, user);
             self.responses[at].hungry = Some(self.steps);
             self.responses[at].octave = self.octave(class, at);
@@ -248,11 +248,11 @@ impl World<'_> {
         self.room = (self.room + less).min(self.most_room().max(self.room));
         let last = self.reported.replace((now, report.carried.0));
         self.idle = match (last, self.config.read_gate) {
-            (Some((at, carried)), Some(gate)) if self.hungry().next().is_some() => {
+            (Some((at, carried)), Some(_)) if self.hungry().next().is_some() => {
                 let target = i128::from(self.config.window.target_millionths);
                 let could = i128::from(now.since(at).0) * i128::from(self.rate.0) * target;
                 let did = i128::from(report.carried.0 - carried) * BYTE;
-                let most = self.memory().max(i128::from(2 * gate.grant.0) * BYTE);
+                let most = self.memory().max(i128::from(2 * self.grant()) * BYTE);
                 (self.idle + could - did).clamp(0, most)
             }
             _ => 0,

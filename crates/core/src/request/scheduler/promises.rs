@@ -109,7 +109,7 @@ impl Scheduler {
     /// use little, and what comes beyond that pays as it comes. What cannot come any more is
     /// room again: the buffer has become smaller, and what is read had come before.
     pub(super) fn extend(&mut self, number: u32) {
-        let Some(grant) = self.gate.as_ref().map(|gate| gate.config.grant.0) else { return };
+        let Some(grant) = self.gate.as_ref().map(|gate| gate.room.grant().0) else { return };
         let response = &mut self.responses[number as usize];
         let before = response.horizon.max(response.arrived);
         let may = if response.is_long { response.may } else { 0 };

@@ -103,7 +103,7 @@ impl Scheduler {
             let lead = self.lines.lead(gate.lead());
             (level.saturating_add(lead) < asked).then(|| &gate.aside[&user])
         });
-        let grant = expected.min(gate.config.grant);
+        let grant = expected.min(gate.room.grant());
         let needs = behind.map_or(grant, |behind| {
             (expected - Bytes(behind.ahead)).max(grant) + Bytes(behind.pace)
         });
@@ -143,7 +143,7 @@ impl Scheduler {
     fn first_of(&self, user: u32) -> Option<(u32, Bytes)> {
         let gate = self.gate.as_ref()?;
         let (.., number) = gate.by_user.range((user, Place::FIRST, 0)..).next()?;
-        Some((*number, self.responses[*number as usize].opens(gate.config.grant)))
+        Some((*number, self.responses[*number as usize].opens(gate.room.grant())))
     }
 
     /// Room is given to whose turn it is: those who come from now on start no further behind

@@ -25,12 +25,12 @@ pub fn head(input: &[u8]) {
     let (head, _) = input.split_at(size);
     assert!(head.ends_with(b"\r\n") && !head[..size - 2].ends_with(b"\r\n\r\n"));
     if let Ok(request) = Request::read(head, None)
-        && request.method != "CONNECT"
+        && &*request.method != "CONNECT"
     {
         let (first, fields) = lines(&request.head);
         let words: Vec<_> = first.split(' ').collect();
         assert!(
-            words.len() == 3 && words[0] == request.method && words[2] == "HTTP/1.1",
+            words.len() == 3 && words[0] == &*request.method && words[2] == "HTTP/1.1",
             "{first}"
         );
         assert!(words[1].starts_with('/') || words[1] == "*", "{first}");

@@ -81,7 +81,7 @@ pub(crate) async fn serve(
     if let Some(server) = server.filter(|server| house.tunnels_to(*server)) {
         let depends = house.config.get().depends_on_host(peer.ip(), server.port());
         let host = if depends { host_meant(&mut client).await } else { None };
-        let tunnel = Request::tunnel(server, host);
+        let tunnel = Request::tunnel(server, host.map(Into::into));
         if let Err(Denial { status, reason }) = admit(&house, &mut client, peer, &tunnel).await {
             house.denied(peer, None, status, reason);
             return socket::abort(client.stream);

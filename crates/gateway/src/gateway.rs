@@ -363,7 +363,7 @@ impl House {
             client = %record.peer.ip(),
             class = self.class_of(&record.connection),
             user = record.name.as_deref(),
-            method = record.method,
+            method = &*record.method,
             server = %record.target,
             status = record.status,
             received_bytes = record.received.0,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tidegate_core::{Bytes, Span};
 use tokio::time::Instant;
@@ -20,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) connection: Rc<Connection>,
     /// The name of the user, who has logged in.
     pub(crate) name: Option<Rc<str>>,
-    pub(crate) method: String,
+    pub(crate) method: Arc<str>,
     pub(crate) target: Target,
     /// The status code that the client was told; 0 for none.
     pub(crate) status: u16,

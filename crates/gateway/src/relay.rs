@@ -112,7 +112,7 @@ impl<'a> Relay<'a> {
         request: Request,
     ) -> Relay<'a> {
         let record = Record::new(peer, client.connection.clone(), client.name.clone(), &request);
-        let has_begun = client.server.is_some() && request.method == "CONNECT";
+        let has_begun = client.server.is_some() && &*request.method == "CONNECT";
         Relay { house, client, request, has_begun, record }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Relay<'a> {
     }
 
     async fn pass_on(&mut self) -> Result<Next, Failure> {
-        if self.request.method == "CONNECT" {
+        if &*self.request.method == "CONNECT" {
             return self.connect().await;
         }
         let target = self.request.target.clone();

@@ -3,6 +3,7 @@
 //! Every call that waits can be dropped while it waits without losing a byte: it waits
 //! for the socket to be ready, and then reads or writes at once.
 
+use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
@@ -21,6 +22,15 @@ pub(crate) const AT_ONCE: usize = 65_536;
 /// What is read at first, and again when reads find less: most requests and many responses
 /// fit, and memory of this size is cheap to have and to give back.
 const AT_FIRST: usize = 4_096;
+
+/// So many memories of that size wait for the next connection that reads.
+const SPARE: usize = 64;
+
+thread_local! {
+    /// Memory that inboxes have given back. A request takes and gives back two of that size,
+    /// and the allocator would split and join its free memory each time.
+    static SPARES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// What was read of a connection and not used yet.
 #[derive(Debug)]
@@ -59,7 +69,7 @@ impl Inbox {
             stream.readable().await?;
             self.bytes.drain(..self.used);
             self.used = 0;
-            self.bytes.reserve(most);
+            self.make_room(most);
             match stream.try_read_buf(&mut (&mut self.bytes).limit(most)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(size) => {
@@ -72,6 +82,14 @@ impl Inbox {
                 other => return other,
             }
         }
+    }
+
+    fn make_room(&mut self, size: usize) {
+        if self.bytes.capacity() == 0 && size <= AT_FIRST {
+            let spare = SPARES.with_borrow_mut(Vec::pop);
+            self.bytes = spare.unwrap_or_else(|| Vec::with_capacity(AT_FIRST));
+        }
+        self.bytes.reserve(size);
     }
 
     /// So much was there to be read.
@@ -103,7 +121,16 @@ impl Inbox {
     /// Gives the memory back while nothing is there.
     pub(crate) fn rest(&mut self) {
         if self.data().is_empty() {
-            (self.bytes, self.used) = (Vec::new(), 0);
+            self.used = 0;
+            let mut bytes = std::mem::take(&mut self.bytes);
+            if bytes.capacity() == AT_FIRST {
+                bytes.clear();
+                SPARES.with_borrow_mut(|spares| {
+                    if spares.len() < SPARE {
+                        spares.push(bytes);
+                    }
+                });
+            }
         }
     }
 }

@@ -1,11 +1,16 @@
 //! The fields of a head that concern a proxy.
 
+use std::io::Write;
+
 use httparse::Header;
 
 use super::{Fault, Framing};
 
 /// More fields than any browser or server sends.
 pub(super) const MOST_FIELDS: usize = 128;
+
+/// A head is seldom larger, so memory for it is asked for once.
+pub(super) const HEAD: usize = 512;
 
 /// Fields that concern one connection and no more (RFC 9110 section 7.6.1), or say where
 /// a message ends or whom it is for: the gateway writes those anew.
@@ -94,7 +99,8 @@ impl<'a> Fields<'a> {
             }
             write(head, name, field.value);
         }
-        write(head, "Via", format!("1.{version} {}", super::NAME).as_bytes());
+        // To write to memory never fails.
+        let _ = write!(head, "Via: 1.{version} {}\r\n", super::NAME);
     }
 }
 
@@ -109,7 +115,9 @@ pub(super) fn write(head: &mut Vec<u8>, name: &str, value: &[u8]) {
 pub(super) fn write_framing(head: &mut Vec<u8>, framing: Framing) {
     match framing {
         Framing::Empty | Framing::UntilClose => {}
-        Framing::Length(size) => write(head, "Content-Length", size.to_string().as_bytes()),
+        Framing::Length(size) => {
+            let _ = write!(head, "Content-Length: {size}\r\n");
+        }
         Framing::Chunked => write(head, "Transfer-Encoding", b"chunked"),
     }
 }

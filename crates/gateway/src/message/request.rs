@@ -1,12 +1,13 @@
 //! The head of a request.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use http::Uri;
 use http::uri::Authority;
 
 use super::credentials::Credentials;
-use super::fields::{Fields, MOST_FIELDS, write, write_framing};
+use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing};
 use super::{Fault, Framing};
 
 /// A request to a proxy, or one to a server that a proxy has intercepted, as far as it is
@@ -30,12 +31,12 @@ use super::{Fault, Framing};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The method.
-    pub method: String,
+    pub method: Arc<str>,
     /// The server that is asked for.
     pub target: Target,
     /// What the client of an intercepted connection says that the server is called, in small
     /// letters.
-    pub said_host: Option<String>,
+    pub said_host: Option<Arc<str>>,
     /// Who the client says it is, if it knows of the gateway.
     pub credentials: Option<Credentials>,
     /// The minor version of HTTP/1 that the client speaks.
@@ -56,7 +57,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     /// A name, in small letters, or an address, without the brackets of IPv6.
-    pub host: String,
+    pub host: Arc<str>,
     /// The port.
     pub port: u16,
 }
@@ -73,7 +74,7 @@ impl std::fmt::Display for Target {
 impl Target {
     /// At this address.
     fn at(server: SocketAddr) -> Target {
-        Target { host: server.ip().to_canonical().to_string(), port: server.port() }
+        Target { host: server.ip().to_canonical().to_string().into(), port: server.port() }
     }
 
     /// From `host:port`; `default` is the port when there is none.
@@ -88,7 +89,11 @@ impl Target {
         let host = authority.host();
         let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
         let is_plain = !authority.as_str().contains('@') && !host.is_empty() && port > 0;
-        is_plain.then(|| Target { host: host.to_ascii_lowercase(), port })
+        let is_small = !host.bytes().any(|byte| byte.is_ascii_uppercase());
+        is_plain.then(|| {
+            let host = if is_small { host.into() } else { host.to_ascii_lowercase().into() };
+            Target { host, port }
+        })
     }
 }
 
@@ -128,7 +133,7 @@ impl Request {
         };
         let mut request = Request {
             method: method.into(),
-            target: Target { host: String::new(), port: 0 },
+            target: Target { host: Arc::default(), port: 0 },
             said_host: None,
             credentials: None,
             version,
@@ -160,7 +165,7 @@ impl Request {
     /// A tunnel to a server, which its client never asked a proxy for, and of which it may
     /// have said the name.
     #[must_use]
-    pub fn tunnel(server: SocketAddr, host: Option<String>) -> Request {
+    pub fn tunnel(server: SocketAddr, host: Option<Arc<str>>) -> Request {
         Request {
             method: "CONNECT".into(),
             target: Target::at(server),
@@ -191,7 +196,7 @@ impl Request {
         fields: Fields<'_>,
     ) -> Result<(), Fault> {
         self.target = Target::at(server);
-        let is_path = target.starts_with('/') || (target == "*" && self.method == "OPTIONS");
+        let is_path = target.starts_with('/') || (target == "*" && &*self.method == "OPTIONS");
         if !is_path || target.parse::<Uri>().is_err() {
             return Err(Fault::Target);
         }
@@ -204,7 +209,7 @@ impl Request {
                 host.to_vec()
             }
         };
-        self.write_head(target, &host, fields);
+        self.write_head(["", target], &host, fields);
         Ok(())
     }
 
@@ -217,22 +222,24 @@ impl Request {
         self.target = Target::of(authority, Some(80)).ok_or(Fault::Target)?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         // RFC 9112 section 3.2.4.
-        let is_asterisk = self.method == "OPTIONS" && target.ends_with(authority.as_str());
+        let is_asterisk = &*self.method == "OPTIONS" && target.ends_with(authority.as_str());
         let path = if is_asterisk { "*" } else { path };
         // A query alone has the empty path, which is written as one stroke.
         let root = if path.starts_with('?') { "/" } else { "" };
         // The target and not the field says whom it is for (RFC 9112 section 3.2.2).
-        self.write_head(&format!("{root}{path}"), authority.as_str().as_bytes(), fields);
+        self.write_head([root, path], authority.as_str().as_bytes(), fields);
         Ok(())
     }
 
-    fn write_head(&mut self, path: &str, host: &[u8], fields: Fields<'_>) {
+    /// Writes the head for the server that has this path, of two parts.
+    fn write_head(&mut self, path: [&str; 2], host: &[u8], fields: Fields<'_>) {
         let upgrade =
             fields.upgrade().filter(|_| self.version > 0 && self.framing == Framing::Empty);
         self.upgrades = upgrade.is_some();
 
         let head = &mut self.head;
-        for part in [&self.method, " ", path, " HTTP/1.1\r\n"] {
+        head.reserve(HEAD);
+        for part in [&self.method, " ", path[0], path[1], " HTTP/1.1\r\n"] {
             head.extend_from_slice(part.as_bytes());
         }
         write(head, "Host", host);
@@ -252,7 +259,7 @@ impl Request {
     /// (RFC 9110 section 9.2.2).
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
-        matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE")
+        matches!(&*self.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE")
     }
 }
 

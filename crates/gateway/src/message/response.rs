@@ -1,6 +1,8 @@
 //! The head of a response.
 
-use super::fields::{Fields, MOST_FIELDS, write, write_framing};
+use std::io::Write;
+
+use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing};
 use super::{Fault, Framing};
 
 /// A response of a server, as far as it is understood.
@@ -101,7 +103,8 @@ impl Response {
     /// connection again if that `keeps`.
     #[must_use]
     pub fn head_for(&self, version: u8, keeps: bool) -> Vec<u8> {
-        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, self.reason).into_bytes();
+        let mut head = Vec::with_capacity(HEAD);
+        let _ = write!(head, "HTTP/1.1 {} {}\r\n", self.status, self.reason);
         head.extend_from_slice(&self.fields);
         match (self.status, self.states) {
             // They have no body at all (RFC 9110 section 8.6).

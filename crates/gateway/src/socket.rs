@@ -23,12 +23,13 @@ pub(crate) const AT_ONCE: usize = 65_536;
 /// fit, and memory of this size is cheap to have and to give back.
 const AT_FIRST: usize = 4_096;
 
-/// So many memories of that size wait for the next connection that reads.
-const SPARE: usize = 64;
+/// No more spares than this are kept.
+const SPARES_AT_MOST: usize = 64;
 
 thread_local! {
-    /// Memory that inboxes have given back. A request takes and gives back two of that size,
-    /// and the allocator would split and join its free memory each time.
+    /// Memory of the size [`AT_FIRST`] that inboxes have given back. A request takes two of
+    /// those and gives them back, and the allocator would split and join its free memory each
+    /// time.
     static SPARES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -84,6 +85,7 @@ impl Inbox {
         }
     }
 
+    /// Makes room for so much more, in what another inbox has given back if that is enough.
     fn make_room(&mut self, size: usize) {
         if self.bytes.capacity() == 0 && size <= AT_FIRST {
             let spare = SPARES.with_borrow_mut(Vec::pop);
@@ -126,7 +128,7 @@ impl Inbox {
             if bytes.capacity() == AT_FIRST {
                 bytes.clear();
                 SPARES.with_borrow_mut(|spares| {
-                    if spares.len() < SPARE {
+                    if spares.len() < SPARES_AT_MOST {
                         spares.push(bytes);
                     }
                 });
@@ -272,6 +274,26 @@ mod tests {
             }
             before = now;
         }
+    }
+
+    /// What one connection has said is not taken for what the next one says.
+    #[tokio::test]
+    async fn memory_is_used_again_and_what_was_in_it_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut memories = Vec::new();
+        for said in ["much that is nobody's business", "little"] {
+            let server = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (client, _) = listener.accept().await.unwrap();
+            write_all(&server, said.as_bytes(), Duration::from_secs(5)).await.unwrap();
+            let mut inbox = Inbox::default();
+            inbox.fill(&client, 1_000_000).await.unwrap();
+            assert_eq!(inbox.data(), said.as_bytes());
+            memories.push(inbox.data().as_ptr());
+            inbox.consume(said.len());
+            inbox.rest();
+            assert_eq!(inbox.bytes.capacity(), 0, "a connection at rest has none");
+        }
+        assert_eq!(memories[0], memories[1]);
     }
 
     #[tokio::test]

@@ -152,7 +152,9 @@ class Msf(Way):
     """
 
     grant: str = "8 kB"
-    """What a long response may read at a time: a size from '1 B' to '1 GB'."""
+    """What a long response may read at a time, or what the link carries in 50 us if that is more: a
+    size from '1 B' to '1 GB'.
+    """
 
     floor: float = 0.02
     """Share of the link that long responses always have, the longest waiting first, and requests: a

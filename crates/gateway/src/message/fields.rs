@@ -1,5 +1,6 @@
 //! The fields of a head that concern a proxy.
 
+use std::fmt::Arguments;
 use std::io::Write;
 
 use httparse::Header;
@@ -9,7 +10,7 @@ use super::{Fault, Framing};
 /// More fields than any browser or server sends.
 pub(super) const MOST_FIELDS: usize = 128;
 
-/// A head is seldom larger, so memory for it is asked for once.
+/// Memory for so much of a head is asked for at once; a larger one asks for more.
 pub(super) const HEAD: usize = 512;
 
 /// Fields that concern one connection and no more (RFC 9110 section 7.6.1), or say where
@@ -99,8 +100,7 @@ impl<'a> Fields<'a> {
             }
             write(head, name, field.value);
         }
-        // To write to memory never fails.
-        let _ = write!(head, "Via: 1.{version} {}\r\n", super::NAME);
+        write_line(head, format_args!("Via: 1.{version} {}", super::NAME));
     }
 }
 
@@ -111,13 +111,17 @@ pub(super) fn write(head: &mut Vec<u8>, name: &str, value: &[u8]) {
     }
 }
 
+/// Appends a line, without memory of its own.
+pub(super) fn write_line(head: &mut Vec<u8>, line: Arguments<'_>) {
+    // To write to memory never fails.
+    let _ = write!(head, "{line}\r\n");
+}
+
 /// Appends the field that says where the body ends.
 pub(super) fn write_framing(head: &mut Vec<u8>, framing: Framing) {
     match framing {
         Framing::Empty | Framing::UntilClose => {}
-        Framing::Length(size) => {
-            let _ = write!(head, "Content-Length: {size}\r\n");
-        }
+        Framing::Length(size) => write_line(head, format_args!("Content-Length: {size}")),
         Framing::Chunked => write(head, "Transfer-Encoding", b"chunked"),
     }
 }

@@ -1,8 +1,6 @@
 //! The head of a response.
 
-use std::io::Write;
-
-use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing};
+use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing, write_line};
 use super::{Fault, Framing};
 
 /// A response of a server, as far as it is understood.
@@ -104,7 +102,7 @@ impl Response {
     #[must_use]
     pub fn head_for(&self, version: u8, keeps: bool) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD);
-        let _ = write!(head, "HTTP/1.1 {} {}\r\n", self.status, self.reason);
+        write_line(&mut head, format_args!("HTTP/1.1 {} {}", self.status, self.reason));
         head.extend_from_slice(&self.fields);
         match (self.status, self.states) {
             // They have no body at all (RFC 9110 section 8.6).

@@ -1,4 +1,4 @@
-"""Page-load times from flows.csv: a page begins when nothing of the one before is missing."""
+"""Page-load times from flows.csv: one page after the other, of so many objects."""
 
 import collections
 import csv
@@ -16,13 +16,10 @@ with open(sys.argv[1], encoding="utf-8") as file:
 
 pages = collections.defaultdict(list)
 for (way, _), found in objects.items():
-    begun, ended, count = None, 0.0, 0
-    for start, end in [*sorted(found), (float("inf"), 0.0)]:
-        if begun is None or start > ended:
-            if count == OBJECTS and ended < float("inf"):
-                pages[way].append(ended - begun)
-            begun, ended, count = start, 0.0, 0
-        ended, count = max(ended, end), count + 1
+    found.sort()
+    for first in range(0, len(found) - OBJECTS + 1, OBJECTS):
+        page = found[first : first + OBJECTS]
+        pages[way].append(max(end for _, end in page) - page[0][0])
 
 for way, times in pages.items():
     low, median, high = statistics.quantiles(times, n=4)

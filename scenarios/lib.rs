@@ -20,6 +20,7 @@ macro_rules! files {
 pub const FILES: &[(&str, &[u8])] = files![
     "bed/connects-2.toml",
     "bed/eight-2.toml",
+    "bed/far-10.toml",
     "bed/open-2.toml",
     "bed/open-tunnels-2.toml",
     "bed/pages-10.toml",

@@ -45,6 +45,7 @@ mod status;
 mod times;
 mod token;
 mod tunnel;
+mod window;
 
 pub use config::{Config, user_of};
 pub use gateway::{Control, Gateway, ReloadWanted, Reloaded};

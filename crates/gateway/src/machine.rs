@@ -13,7 +13,8 @@ use tokio::net::TcpSocket;
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::intercept::Quic;
-use crate::{pipe, socket};
+use crate::pipe;
+use crate::window::fixes_nothing;
 
 /// A round trip to a server that is far away, over which a connection should still be able
 /// to fill the link.
@@ -139,7 +140,7 @@ fn clients(config: &Config, all: &mut Vec<Finding>) {
 
 /// Whether new connections to servers can offer less than the kernel would by itself.
 fn first_offers(all: &mut Vec<Finding>) {
-    let offers = TcpSocket::new_v4().is_ok_and(|socket| socket::offer_little(&socket));
+    let offers = TcpSocket::new_v4().is_ok_and(|socket| fixes_nothing(&socket));
     if offers {
         tell(all, Kind::Fine, "first offers: a server may send 24 kB at once, and no more");
     } else {

@@ -37,8 +37,9 @@ use crate::gateway::{House, SAY_EVERY};
 use crate::local::PAUSE;
 use crate::log::Record;
 use crate::message::Request;
-use crate::servers::{MOST_BUFFER, origin_of};
+use crate::servers::origin_of;
 use crate::times::since;
+use crate::window::MOST_BUFFER;
 
 /// The largest acknowledgement (RFC 9000 sections 17.3.1 and 19.3): a header with the longest
 /// connection identifier takes 25 bytes, the tag of the cipher 16, and a frame of some gaps

@@ -497,9 +497,11 @@ impl<'a> Relay<'a> {
                 () = self.client.gone() => return Err(Failure::Client),
             }
         }
+        let may = reader.may_read();
+        server.shrink(server.inbox.at_most(may));
         let Server { stream, inbox, .. } = server;
         tokio::select! {
-            read = inbox.fill(stream, reader.may_read()) => read.map_err(|_| broken_off()),
+            read = inbox.fill(stream, may) => read.map_err(|_| broken_off()),
             () = reader.over() => Err(Refused::NoClass.into()),
             () = self.client.gone() => Err(Failure::Client),
         }
@@ -517,7 +519,6 @@ impl<'a> Relay<'a> {
             return;
         }
         self.received(Bytes(size as u64));
-        server.was_read(size);
         let buffer = match reader {
             Reader::Response(exchange) => {
                 exchange.read(size, complete);

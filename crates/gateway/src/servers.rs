@@ -5,7 +5,7 @@
 //! was used last is taken first: its congestion window has had the least time to expire.
 //! Whoever had a response broken off opens the next connection to that server (see [`Debts`]).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -21,21 +21,11 @@ use crate::gate::duration;
 use crate::message::Target;
 use crate::names::Names;
 use crate::socket::{self, Inbox};
-
-/// What the receive buffer of a connection holds at most when responses are held back: a round trip of 100 ms at 320 Mbit/s.
-pub(crate) const MOST_BUFFER: Bytes = Bytes(4 << 20);
+use crate::window::{First, Offered, Window};
 
 /// Round trips that are shorter count as this long: the gateway itself is no faster while it
 /// serves others, and a buffer for less would stop the server again and again.
 const LEAST_ROUND_TRIP: Span = Span::millis(1);
-
-/// A receive buffer holds so many segments: a sender waits, up to a fifth of a second, until a
-/// whole one fits (RFC 9293 section 3.8.6.2.1). Only those of the loopback interface, of 64 kB,
-/// are so large that it matters.
-const SEGMENTS: u64 = 4;
-
-/// The window that a handshake offers at most, which has no scale (RFC 9293 section 3.1).
-const FIRST_OFFER: u64 = 65_535;
 
 /// Why a server cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -71,39 +61,23 @@ pub(crate) struct Server {
     pub(crate) origin: OriginId,
     /// Whether it had a response before.
     pub(crate) is_kept: bool,
-    /// What the receive buffer holds at least.
-    least: Bytes,
-    /// What the receive buffer has to hold, whatever it should: what the server was
-    /// offered. `None` where the kernel sizes the buffer.
-    offered: Cell<Option<u64>>,
-    /// Its size.
-    buffer: Cell<u64>,
+    /// How far the server may be ahead; `None` where the kernel decides that.
+    window: Option<Window>,
 }
 
 impl Server {
-    /// Changes the receive buffer to this size, or as near to it as what was offered
-    /// permits, if that is worth a system call.
+    /// So much should come ahead of what is read.
     pub(crate) fn resize(&self, size: Bytes) {
-        let Some(offered) = self.offered.get() else { return };
-        let size = size.clamp(self.least, MOST_BUFFER).0.max(offered);
-        let before = self.buffer.get();
-        // What is read is offered again unless the buffer shrinks at once, a little each time.
-        if size < before || size - before > before / 4 {
-            socket::set_buffer(&self.stream, size as usize);
-            self.buffer.set(size);
+        if let Some(window) = &self.window {
+            window.resize(&self.stream, size);
         }
-        self.offered.set(Some(self.buffer.get()));
     }
 
-    /// So much of it was read, and is offered again or not.
-    ///
-    /// TCP never takes an offer back: what it offered comes, and what does not fit is lost
-    /// and has to be sent again. The kernel doubles the size of a buffer for what each
-    /// segment takes besides its payload, and may take less: half of what is read is
-    /// certainly not missed.
-    pub(crate) fn was_read(&self, size: usize) {
-        let half = size as u64 / 2;
-        self.offered.set(self.offered.get().map(|offered| offered.saturating_sub(half)));
+    /// At most so much is read next.
+    pub(crate) fn shrink(&self, most: usize) {
+        if let Some(window) = &self.window {
+            window.shrink(&self.stream, most);
+        }
     }
 }
 
@@ -116,12 +90,14 @@ pub(crate) struct Servers {
     names: Names,
     kept: RefCell<BTreeMap<Target, VecDeque<(Server, Instant)>>>,
     debts: RefCell<Debts<(UserId, Target)>>,
+    offered: Offered,
 }
 
 impl Servers {
     pub(crate) fn new(config: Rc<Current>, own_ports: Vec<u16>) -> Servers {
         let (kept, debts) = (RefCell::default(), RefCell::default());
-        Servers { config, own_ports, names: Names::default(), kept, debts }
+        let (names, offered) = (Names::default(), Offered::default());
+        Servers { config, own_ports, names, kept, debts, offered }
     }
 
     /// The addresses of a target of this user that may be dialled.
@@ -252,7 +228,7 @@ impl Servers {
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
         let holds_back = self.config.get().settings.read_gate.is_some();
-        let (buffer, offered) = holds_back.then(|| first_buffer(&socket)).unzip();
+        let first = holds_back.then(|| First::offer(&socket, &self.offered));
         let since = Instant::now();
         let stream = socket.connect(address).await?;
         let round_trip = Span(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -260,33 +236,9 @@ impl Servers {
         socket::prepare(&stream);
         let inbox = Inbox::default();
         let origin = origin_of(address.ip());
-        if let Some(size) = buffer {
-            // From here on the kernel does not size it.
-            socket::set_buffer(&stream, size as usize);
-        }
-        let least = least_buffer(&stream);
-        let (offered, buffer) = (Cell::new(offered), Cell::new(buffer.unwrap_or_default()));
-        let is_kept = false;
-        let server = Server { stream, inbox, round_trip, origin, is_kept, least, offered, buffer };
-        server.resize(LEAST_BUFFER);
-        Ok(server)
+        let window = first.map(|first| Window::of(&stream, first, self.offered.clone()));
+        Ok(Server { stream, inbox, round_trip, origin, is_kept: false, window })
     }
-}
-
-/// Has the handshake of a connection that is held back offer little, and returns the size
-/// of its buffer then and what is offered.
-fn first_buffer(socket: &TcpSocket) -> (u64, u64) {
-    if socket::offer_little(socket) {
-        return (LEAST_BUFFER.0, LEAST_BUFFER.0);
-    }
-    // Before Linux 5.15, the handshake fixes the scale of the window by this.
-    let _ = socket.set_recv_buffer_size(MOST_BUFFER.0 as u32);
-    (MOST_BUFFER.0, FIRST_OFFER)
-}
-
-/// What the receive buffer of a connection holds at least.
-fn least_buffer(stream: &TcpStream) -> Bytes {
-    LEAST_BUFFER.max(Bytes(SEGMENTS * socket::largest_segment(stream)))
 }
 
 /// Servers at one address share a path, and those in one network of IPv6.
@@ -301,61 +253,4 @@ pub(crate) fn origin_of(address: IpAddr) -> OriginId {
 /// Only a machine's own addresses can be bound to.
 fn is_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use socket2::SockRef;
-    use tokio::net::TcpListener;
-
-    use super::*;
-
-    /// A connection over the loopback interface whose buffer holds as much as possible.
-    async fn server(least: impl Fn(&TcpStream) -> Bytes) -> (Server, TcpListener) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
-        let address = listener.local_addr().expect("it is bound");
-        let stream = TcpStream::connect(address).await.expect("somebody listens");
-        let server = Server {
-            least: least(&stream),
-            stream,
-            inbox: Inbox::default(),
-            round_trip: Span::ZERO,
-            origin: origin_of(address.ip()),
-            is_kept: false,
-            offered: Cell::new(Some(FIRST_OFFER)),
-            buffer: Cell::new(MOST_BUFFER.0),
-        };
-        (server, listener)
-    }
-
-    fn size(server: &Server) -> usize {
-        SockRef::from(&server.stream).recv_buffer_size().expect("it is a socket")
-    }
-
-    /// With less, servers on the same machine wait again and again until a segment fits.
-    #[tokio::test]
-    async fn a_buffer_holds_a_few_segments_however_large_they_are() {
-        let (server, _listener) = server(least_buffer).await;
-        for _ in 0..20 {
-            server.was_read(60_000);
-            server.resize(LEAST_BUFFER);
-        }
-        assert!(size(&server) > 4 * 32_000, "{}", size(&server));
-    }
-
-    #[tokio::test]
-    async fn a_buffer_shrinks_with_what_is_read_however_small_the_pieces() {
-        let (server, _listener) = server(|_| LEAST_BUFFER).await;
-        server.resize(LEAST_BUFFER);
-        let first = size(&server);
-        assert!(first as u64 >= FIRST_OFFER, "what was offered has to fit: {first}");
-        // Half of what is read is certainly not missed.
-        let piece = 8_000;
-        let pieces = (FIRST_OFFER - LEAST_BUFFER.0).div_ceil(piece / 2);
-        for _ in 0..pieces {
-            server.was_read(piece as usize);
-            server.resize(LEAST_BUFFER);
-        }
-        assert!(size(&server) < first / 2, "{} after {first}", size(&server));
-    }
 }

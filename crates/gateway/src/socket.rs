@@ -8,13 +8,11 @@ use std::io;
 use std::time::Duration;
 
 use bytes::BufMut;
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
-
-use crate::config::LEAST_BUFFER;
 
 /// What is read at a time, at most. On a fast link the system calls count; a connection has
 /// this much memory only while something is in it.
@@ -65,7 +63,7 @@ impl Inbox {
 
     /// Waits for bytes, and reads at most this many or fewer; 0 at the end of the stream.
     pub(crate) async fn fill(&mut self, stream: &TcpStream, most: u64) -> io::Result<usize> {
-        let most = usize::try_from(most).map_or(self.next, |most| most.min(self.next));
+        let most = self.at_most(most);
         loop {
             stream.readable().await?;
             self.bytes.drain(..self.used);
@@ -83,6 +81,11 @@ impl Inbox {
                 other => return other,
             }
         }
+    }
+
+    /// How much is read at most where so much may be.
+    pub(crate) fn at_most(&self, most: u64) -> usize {
+        usize::try_from(most).map_or(self.next, |most| most.min(self.next))
     }
 
     /// Makes room for so much more, in what another inbox has given back if that is enough.
@@ -208,34 +211,6 @@ pub(crate) fn abort(stream: TcpStream) {
     drop(stream);
 }
 
-mod option {
-    use nix::{libc, setsockopt_impl, sockopt_impl};
-
-    // From Linux's socket.h; the libraries do not have it.
-    const SO_BUF_LOCK: i32 = 72;
-
-    sockopt_impl!(
-        /// Whether the sizes of the buffers are fixed (Linux 5.15).
-        BufferLock, SetOnly, libc::SOL_SOCKET, SO_BUF_LOCK, u32
-    );
-}
-
-/// Has the handshake to come offer as little as a connection may have, and returns whether
-/// it will.
-///
-/// A buffer whose size is fixed also fixes the scale of the window, which would then never
-/// be larger. So the size is set, and then no longer fixed.
-pub(crate) fn offer_little(socket: &TcpSocket) -> bool {
-    let is_set = socket.set_recv_buffer_size(LEAST_BUFFER.0 as u32).is_ok();
-    is_set && setsockopt(socket, option::BufferLock, &0).is_ok()
-}
-
-/// Sets the receive buffer, which bounds what comes unread.
-pub(crate) fn set_buffer(stream: &TcpStream, size: usize) {
-    // The kernel gives what its administrator permits.
-    let _ = SockRef::from(stream).set_recv_buffer_size(size);
-}
-
 /// Finishes sending, and waits until the other end has, so that what was sent last is
 /// read: a connection that is closed while something unread is there is reset.
 pub(crate) async fn finish(stream: TcpStream, patience: Duration) {
@@ -263,19 +238,6 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a server that sends as much as it may, and is not read.
-    async fn comes(client: &TcpStream) -> u64 {
-        let mut before = 0;
-        loop {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            let now = unread(client);
-            if now == before {
-                return now;
-            }
-            before = now;
-        }
-    }
-
     /// What one connection has said is not taken for what the next one says.
     #[tokio::test]
     async fn memory_is_used_again_and_what_was_in_it_is_not() {
@@ -294,25 +256,6 @@ mod tests {
             assert_eq!(inbox.bytes.capacity(), 0, "a connection at rest has none");
         }
         assert_eq!(memories[0], memories[1]);
-    }
-
-    #[tokio::test]
-    async fn a_handshake_offers_little_and_fixes_nothing() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let socket = TcpSocket::new_v4().unwrap();
-        assert!(offer_little(&socket), "this takes Linux 5.15");
-        let client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
-        set_buffer(&client, 24_000);
-        let (server, _) = listener.accept().await.unwrap();
-        tokio::spawn(async move {
-            let _ = write_all(&server, &[7; 1_000_000], Duration::from_secs(9)).await;
-            std::future::pending::<()>().await;
-        });
-        let first = comes(&client).await;
-        assert!((1..=48_000).contains(&first), "it offers {first} bytes");
-        set_buffer(&client, 1 << 20);
-        let then = comes(&client).await;
-        assert!(then > 100_000, "without a scale, a window has 64 kB, and this one {then}");
     }
 
     #[tokio::test]

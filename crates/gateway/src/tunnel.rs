@@ -173,6 +173,7 @@ impl<R: FnMut(Bytes), T: Fn(Stage, Span)> Down<'_, R, T> {
                     size
                 }
                 Ok(None) => {
+                    self.server.shrink(inbox.at_most(may));
                     let Ok(size) = inbox.fill(&self.server.stream, may).await else {
                         return Over::Broken;
                     };
@@ -210,6 +211,7 @@ impl<R: FnMut(Bytes), T: Fn(Stage, Span)> Down<'_, R, T> {
     /// `None` if they have to be read.
     async fn pass(&mut self, may: u64) -> io::Result<Option<usize>> {
         let most = usize::try_from(may).map_or(pipe::AT_ONCE, |may| may.min(pipe::AT_ONCE));
+        self.server.shrink(most);
         let Some(pipe) = self.pipes.fill(&self.server.stream, most).await? else {
             return Ok(None);
         };
@@ -229,7 +231,6 @@ impl<R: FnMut(Bytes), T: Fn(Stage, Span)> Down<'_, R, T> {
             (self.took)(Stage::FirstByte, first_byte);
         }
         self.tunnel.read(size);
-        self.server.was_read(size);
         if let Some(size) = self.tunnel.buffer() {
             self.server.resize(size);
         }

@@ -81,6 +81,18 @@ fn a_full_link_is_shared_by_weights_with_the_gateway_and_not_without() {
     assert!(value(&none("jain")) < 0.9, "{:?}", none("jain"));
 }
 
+/// A receive buffer that stays at what the first offer allows, 24 kB in a round trip of 200 ms,
+/// would leave nine tenths of this link unused.
+#[test]
+fn one_response_from_afar_fills_the_link() {
+    let mut setup = live::case("far-10").expect("it is shipped").setup;
+    (setup.duration, setup.warm_up) = (Span::seconds(18), Span::seconds(8));
+    let setup = Arc::new(setup);
+    let Some(found) = measure(&setup, way("msf"), Entrance::Proxy) else { return };
+    let used = value(&figures(&setup, way("msf"), found)("link_used_percent"));
+    assert!((70.0..=101.0).contains(&used), "it uses {used}%");
+}
+
 #[test]
 fn every_shipped_case_is_one_that_the_bed_can_be() {
     assert!(live::cases().count() > 0);

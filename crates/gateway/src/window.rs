@@ -92,7 +92,7 @@ pub(crate) struct Window {
 }
 
 /// The buffer that a connection which is not there yet has, in memory.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct First(u64);
 
 impl First {

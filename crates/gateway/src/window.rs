@@ -55,11 +55,11 @@ mod option {
     );
 }
 
-/// Of so many bytes of memory, the kernel offers...
+/// Of so many bytes of memory, the kernel offers a part.
 const WHOLE: u64 = 256;
-/// ... so many, unless it is known better, and at least so many: a server that sends what is
-/// mostly not payload gets no more memory for it.
+/// That part, unless it is known better.
 const HALF: u64 = 128;
+/// It counts as no less: a server that sends hardly any payload gets no more memory for it.
 const QUARTER: u64 = 64;
 
 /// The part of its memory that the kernel offers, as the last connection has found: half or

@@ -124,7 +124,8 @@ fn other(setup: &Setup) -> Vec<(String, String)> {
     let patience = setup.patience.map_or_else(String::new, |patience| {
         format!("; a response is given up after {patience} without new data")
     });
-    let gateway = format!("receive buffers of {}{patience}", setup.server_window);
+    let gateway =
+        format!("receive buffers of {} if responses are held back{patience}", setup.server_window);
     let Http { protocol, keep_alive, .. } = setup.http;
     let connections = match protocol {
         Protocol::Http10 => "one for each response".into(),

@@ -46,6 +46,8 @@ const REPORT: u64 = 1;
 pub(crate) struct Proxy<'a> {
     setup: &'a Setup,
     core: request::Proxy,
+    /// Whether its scheduler holds responses back, and so has buffers sized.
+    holds_back: bool,
     host: NodeId,
     servers: Vec<NodeId>,
     /// The link whose counters it reads.
@@ -111,6 +113,7 @@ impl<'a> Proxy<'a> {
         };
         Proxy {
             setup,
+            holds_back: scheduler.holds_back(),
             core: request::Proxy::new(Time::ZERO, scheduler, config),
             host: hosts.gateway,
             servers: hosts.servers.clone(),
@@ -203,7 +206,9 @@ impl<'a> Proxy<'a> {
         self.exchanges.insert(connection, exchange);
         let state = world.connections.live(connection);
         if let Some((carrier, end)) = state.and_then(|state| state.saying(Side::Opener)) {
-            end.resize_buffer(self.setup.server_window);
+            if self.holds_back {
+                end.resize_buffer(self.setup.server_window);
+            }
             if kept.is_some() {
                 relay.path = path_of(end);
                 self.core.connected(now, exchange);
@@ -237,7 +242,11 @@ impl<'a> Proxy<'a> {
         });
         if let Some(state) = world.connections.live(connection) {
             state.carrier = Some(Carrier::open(usage, 0, state.endpoint(Side::Opener)));
-            state.endpoint(Side::Opener).resize_buffer(self.setup.server_window);
+            let end = state.endpoint(Side::Opener);
+            match self.holds_back {
+                true => end.resize_buffer(self.setup.server_window),
+                false => end.grow_buffer(),
+            }
         }
         connection
     }

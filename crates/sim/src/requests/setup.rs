@@ -54,8 +54,8 @@ pub struct Setup {
     pub http: Http,
     /// The connections to servers that the gateway keeps.
     pub kept: Kept,
-    /// Receive buffer of the gateway's connections to servers: the most that an
-    /// unread response can still bring.
+    /// Receive buffer of the gateway's connections to servers where it holds responses back:
+    /// the most that an unread one can still bring at first. Other gateways leave it to TCP.
     pub server_window: Bytes,
     /// How servers fail those whose class does not say.
     pub failures: ServerFailures,

@@ -130,6 +130,15 @@ impl Endpoint {
         self.receiver.resize(size.min(self.config.receive_window).0);
     }
 
+    /// The receive buffer is small at first and grows with what is read, as in Linux (Fisk 2001):
+    /// to no more than the configuration says. Where that is not Linux, it is of that size.
+    ///
+    /// An application that reads all that comes gains nothing from this, for such a window
+    /// runs ahead of what may be sent. One that reads less has less come in vain.
+    pub fn grow_buffer(&mut self) {
+        self.receiver.grow();
+    }
+
     /// The application reads until it has had `total` bytes of payload and then
     /// stops.
     pub fn read_up_to(&mut self, total: u64) {

@@ -87,6 +87,11 @@ impl QuickAcks {
         }
     }
 
+    /// The window that Linux would advertise if all of it were free.
+    pub(super) fn window(&self) -> u64 {
+        self.growth.window()
+    }
+
     /// The connection has come up.
     pub(super) fn on_established(&mut self, now: Time) {
         self.growth.on_established(now);

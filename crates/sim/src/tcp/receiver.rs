@@ -41,6 +41,8 @@ pub(super) struct Receiver {
     /// Payload bytes handed to the application.
     delivered: u64,
     buffer: u64,
+    /// Whether the buffer grows with what is read, as in Linux.
+    grows: bool,
     /// Deadline of the delayed acknowledgement.
     pub(super) acknowledge_at: Time,
     /// Data above a hole, stamped with the order of arrival.
@@ -76,6 +78,7 @@ impl Receiver {
             edge: buffer.min(LARGEST_UNSCALED),
             delivered: 0,
             buffer,
+            grows: false,
             acknowledge_at: Time::FAR_FUTURE,
             held: Ranges::default(),
             stamp: 0,
@@ -117,6 +120,19 @@ impl Receiver {
     /// The buffer holds `size` from now on. What was advertised stays advertised; before
     /// the SYN that is nothing.
     pub(super) fn resize(&mut self, size: u64) {
+        self.grows = false;
+        self.hold(size);
+    }
+
+    /// The buffer grows from here on, if this is Linux.
+    pub(super) fn grow(&mut self) {
+        if let Some(quick) = &self.quick {
+            self.grows = true;
+            self.hold(quick.window());
+        }
+    }
+
+    fn hold(&mut self, size: u64) {
         self.buffer = size;
         if self.next == 0 {
             self.edge = size.min(LARGEST_UNSCALED);
@@ -226,6 +242,9 @@ impl Receiver {
                     read: self.delivered,
                 };
                 let due = quick.due(&arrival, pace());
+                if self.grows {
+                    self.buffer = quick.window();
+                }
                 if due == now {
                     self.owe(Owed::Now);
                 } else {

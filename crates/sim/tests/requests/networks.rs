@@ -173,6 +173,29 @@ fn a_gateway_does_not_read_what_its_client_does_not_take() {
     }
 }
 
+/// From 200 ms away, windows of 24 kB bring a tenth of 10 Mbit/s. Nobody else wants any of it.
+#[test]
+fn one_response_from_afar_fills_the_link_whether_or_not_it_would_be_held_back() {
+    let away = (Span::millis(100), Span::millis(100));
+    let mut setup = Setup {
+        rate: Rate(10_000_000),
+        buffer: Buffer::bytes(Bytes(250_000)),
+        sizes: SizeLaw::Constant(Bytes(1_000_000_000)),
+        servers: vec![ServerGroup { count: 1, delay: away, rate: (Rate(1 << 30), Rate(1 << 30)) }],
+        duration: Span::seconds(40),
+        warm_up: Span::seconds(10),
+        classes: vec![class(1, 1, 1)],
+        ..Setup::today()
+    };
+    for through in [Through::Requests, Through::Tunnels] {
+        setup.classes[0].through = through;
+        for name in ["msf", "fifo", "pools"] {
+            let used = outcome(&setup, name, &[], 1).utilisation;
+            assert!(used > 0.9, "{through:?}, {name}: {used}");
+        }
+    }
+}
+
 fn class(weight: u32, clients: u32, loops: u32) -> Class {
     Class {
         name: format!("weight {weight}"),

@@ -69,7 +69,9 @@ fn htb_lends_a_silent_classes_share_and_pools_do_not() {
     assert!((0.94..=0.951).contains(&used), "{used}");
     let ratio = htb.throughput_bps(1) / htb.throughput_bps(2);
     assert!(within(ratio, 2.0, 0.05), "{ratio}");
-    let pools = outcome(&setup, "pools", &[], 1);
+    // In a few minutes more may come than is read, for each response may be 64 kB ahead.
+    let longer = Setup { duration: Span::seconds(900), ..setup };
+    let pools = outcome(&longer, "pools", &[], 1);
     // Three sevenths of 95%, and headers.
     assert!((0.41..0.45).contains(&pools.utilisation), "{}", pools.utilisation);
 }

@@ -46,14 +46,37 @@ impl Proxy<'_> {
             let (Some(server), Some(readable)) = (relay.server, relay.stopped.take()) else {
                 continue;
             };
-            if let Some(end) = world.end(server, Side::Opener) {
-                end.read_up_to(readable);
-            }
-            self.relay(world, exchange);
+            self.read_in_pieces(world, exchange, server, readable);
             world.act(server, Side::Opener);
             any = true;
         }
         any
+    }
+
+    /// Reads a response that was stopped up to this offset, or until its client has too much
+    /// again: all of a receive buffer at once may be megabytes.
+    fn read_in_pieces(
+        &mut self,
+        world: &mut World<'_>,
+        exchange: ExchangeId,
+        server: ConnectionId,
+        readable: u64,
+    ) {
+        loop {
+            let Some(end) = world.end(server, Side::Opener) else { return };
+            let piece = end.delivered().saturating_add(KEPT);
+            let is_last = end.unread() <= KEPT || readable <= piece;
+            end.read_up_to(if is_last { readable } else { piece });
+            self.relay(world, exchange);
+            let Some(relay) = self.relays.get_mut(&exchange) else { return };
+            if let Some(stopped) = &mut relay.stopped {
+                *stopped = readable.max(*stopped);
+                return;
+            }
+            if is_last {
+                return;
+            }
+        }
     }
 }
 

@@ -7,9 +7,10 @@
 //! announces. It does so by two segments for each that comes in, and until it has done so
 //! each of them is acknowledged at once.
 //!
-//! Only that is modelled. What is advertised stays the whole receive window: Linux's runs
-//! ahead of a slow start too. Without timestamps the receiver measures no round trip, and
-//! the window does not grow.
+//! Acknowledgements follow it everywhere. What is advertised does so where it matters, which
+//! is where an application reads less than comes: see `Endpoint::grow_buffer`. Elsewhere that
+//! stays the whole receive window, for Linux's runs ahead of a slow start. Without timestamps
+//! the receiver measures no round trip, and the window does not grow.
 
 use tidegate_core::{Span, Time};
 
@@ -67,6 +68,11 @@ impl Growth {
             round_trip: Span::ZERO,
             echo: 0,
         }
+    }
+
+    /// What may be advertised beyond what has been read.
+    pub(super) fn window(&self) -> u64 {
+        self.window
     }
 
     /// The connection has come up.

@@ -93,8 +93,9 @@ pub(super) struct Link {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Gateway {
-    /// Receive buffer of its connections to servers: what a response brings at
-    /// most when it is not read. Default: 24 kB.
+    /// Receive buffer of its connections to servers where it holds responses back: what
+    /// one brings at most when it is not read, until more is read of it. Other gateways
+    /// leave it to TCP. Default: 24 kB.
     pub(super) receive_buffer: Option<Quantity<Bytes>>,
     /// A response is given up when nothing has come of it for so long that was not
     /// held back; without a gateway by the client. Default: 60 s.

@@ -155,8 +155,9 @@ class Gateway(Table):
     """
 
     receive_buffer: str | None = None
-    """Receive buffer of its connections to servers: what a response brings at most when it is not
-    read. Default: 24 kB.
+    """Receive buffer of its connections to servers where it holds responses back: what one brings
+    at most when it is not read, until more is read of it. Other gateways leave it to TCP. Default:
+    24 kB.
     """
 
 

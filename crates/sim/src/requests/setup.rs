@@ -399,7 +399,7 @@ impl Setup {
 
     /// The setup with today's TCP: CUBIC, SACK, RACK-TLP, an initial window of
     /// ten segments of 1 448 bytes; the same queue in bytes, connections that stay open,
-    /// and a gateway that lets unread responses bring 24 kB at most.
+    /// and a gateway that lets responses that it holds back bring 24 kB at most.
     #[must_use]
     pub fn today() -> Setup {
         Setup {

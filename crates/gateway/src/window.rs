@@ -62,6 +62,10 @@ const HALF: u64 = 128;
 /// It counts as no less: a server that sends hardly any payload gets no more memory for it.
 const QUARTER: u64 = 64;
 
+/// Once the first segments have come, which change it, the part is looked at as seldom as this:
+/// twice for each request, the system call is 5% of what that costs.
+const SELDOM: u32 = 64;
+
 /// The part of its memory that the kernel offers, as the last connection has found: half or
 /// more, so that no server can have others begin with more than is due.
 #[derive(Clone, Debug)]
@@ -85,6 +89,8 @@ pub(crate) struct Window {
     elsewhere: Offered,
     /// What should come ahead, and the least and the most that may.
     wanted: Cell<u64>,
+    /// How often that has been said.
+    said: Cell<u32>,
     least: u64,
     most: Cell<u64>,
     /// The payload of the largest segment.
@@ -131,6 +137,7 @@ impl Window {
             offered: Cell::new(elsewhere.0.get()),
             elsewhere,
             wanted: Cell::new(0),
+            said: Cell::new(0),
             least: LEAST_BUFFER.0.max(SEGMENTS * segment),
             most: Cell::new(MOST_BUFFER.0),
             segment,
@@ -143,11 +150,15 @@ impl Window {
     /// shrinks as it is read.
     pub(crate) fn resize(&self, stream: &TcpStream, size: Bytes) {
         self.wanted.set(size.0.max(self.least).min(self.most.get()));
-        self.learn(stream);
-        let (before, wanted) = (self.memory.get(), self.memory_for(self.wanted.get()));
-        if wanted <= before + before / 4 {
+        let said = self.said.get().wrapping_add(1);
+        self.said.set(said);
+        if said.is_power_of_two() || said.is_multiple_of(SELDOM) || self.should_grow() {
+            self.learn(stream);
+        }
+        if !self.should_grow() {
             return;
         }
+        let wanted = self.memory_for(self.wanted.get());
         set_memory(stream, wanted);
         // The kernel gives what its administrator permits.
         let memory = memory(stream).unwrap_or(wanted);
@@ -176,6 +187,11 @@ impl Window {
             set_memory(stream, memory);
             self.memory.set(memory);
         }
+    }
+
+    fn should_grow(&self) -> bool {
+        let before = self.memory.get();
+        self.memory_for(self.wanted.get()) > before + before / 4
     }
 
     /// Finds out which part of its memory the kernel offers, if that has changed: then it has

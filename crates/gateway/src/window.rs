@@ -62,8 +62,8 @@ const HALF: u64 = 128;
 /// It counts as no less: a server that sends hardly any payload gets no more memory for it.
 const QUARTER: u64 = 64;
 
-/// Once the first segments have come, which change it, the part is looked at as seldom as this:
-/// twice for each request, the system call is 5% of what that costs.
+/// The first segments change the part; after them it is looked at once in so many times. A system
+/// call or two for each request cost some percent of the requests per second of processor time.
 const SELDOM: u32 = 64;
 
 /// The part of its memory that the kernel offers, as the last connection has found: half or
@@ -321,6 +321,17 @@ mod tests {
             let there = comes(&client).await;
             assert!((wanted / 4..=wanted * 5 / 4).contains(&there), "{there} of {wanted}");
         }
+    }
+
+    /// No growth makes it look, and it says far less often than [`SELDOM`] what should come.
+    #[tokio::test]
+    async fn a_window_that_stays_small_learns_the_part_from_its_first_segments() {
+        let (client, window, server) = connection(Some(ETHERNET)).await;
+        send(&server, 1_000_000);
+        read(&client, &window, LEAST_BUFFER, 160_000, 8_000).await;
+        let said = getsockopt(&client, option::LargestWindow).unwrap();
+        assert_eq!(window.largest.get(), u64::from(said));
+        assert!(window.said.get() < SELDOM, "{} times", window.said.get());
     }
 
     /// With less, servers on the same machine wait again and again until a segment fits.

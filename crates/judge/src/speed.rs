@@ -1,8 +1,10 @@
 //! What a proxy costs: its processor time for each request and for each byte of a tunnel,
 //! and the time that it adds to a response, beside others in the same run.
 //!
-//! Everything happens on the loopback interface. The proxy has a core of its own; clients
-//! and servers share another one. Requests come in two ways: as fast as answers do, which
+//! Everything happens on a loopback interface of its own, with the congestion controller that
+//! Linux has unless it is told otherwise: one that spaces segments out, as BBR does, sets a timer
+//! for each of them, which in a virtual machine costs more than the rest of a tunnel. The proxy
+//! has a core of its own; clients and servers share another one. Requests come in two ways: as fast as answers do, which
 //! shows what the proxy can do, and at a rate that does not wait for answers, which shows
 //! what it adds. A response time counts from when its request was due, so that a proxy that
 //! stands still is charged for all that would have come.
@@ -12,6 +14,7 @@ mod programs;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -24,10 +27,12 @@ use tokio::task::LocalSet;
 use self::load::Answered;
 use self::programs::Running;
 pub use self::programs::{PROGRAMS, Program};
-use crate::host::{BedError, hurry_programs};
+use crate::host::{BedError, Host, Missing, hurry_programs};
 use crate::live::servers;
 use crate::program::Usage;
 
+/// The congestion controller of everybody.
+pub const CONTROLLER: &str = "cubic";
 /// The core of clients and servers.
 const CORE: usize = 0;
 /// Connections of clients, each with a request at a time.
@@ -69,10 +74,24 @@ pub struct Speed {
 /// Measures a program for about so long in each of its parts.
 ///
 /// # Errors
-/// The program is missing or does not start, or a connection breaks.
+/// The machine permits no network of its own, the program is missing or does not start, or a
+/// connection breaks.
 pub fn measure(
     program: &'static Program,
-    tidegate: &std::path::Path,
+    tidegate: &Path,
+    each: Duration,
+) -> Result<Speed, BedError> {
+    let host = Host::new()?;
+    let setting = "ipv4/tcp_congestion_control";
+    host.set(setting, CONTROLLER).map_err(|reason| Missing(format!("{setting}: {reason}")))?;
+    let tidegate = tidegate.to_owned();
+    host.run(move || measure_here(program, &tidegate, each))
+}
+
+/// The same, on the host of the calling thread.
+fn measure_here(
+    program: &'static Program,
+    tidegate: &Path,
     each: Duration,
 ) -> Result<Speed, BedError> {
     // What this thread starts from here on inherits it, but for the proxy.

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use tidegate_judge::host::BedError;
 use tidegate_judge::native;
-use tidegate_judge::speed::{self, PROGRAMS, Speed};
+use tidegate_judge::speed::{self, CONTROLLER, PROGRAMS, Speed};
 
 use super::gateway::{BadInput, load};
 use super::results::Results;
@@ -39,6 +39,8 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     kernel: String,
+    /// The congestion controller.
+    controller: &'static str,
     /// As `/proc/loadavg` says it, before and after.
     load: [String; 2],
     seconds: u64,
@@ -61,6 +63,7 @@ pub(crate) fn speed(arguments: &Arguments) -> Result<(), Box<dyn std::error::Err
     };
     let mut report = Report {
         kernel: native::release()?,
+        controller: CONTROLLER,
         load: [load(), String::new()],
         seconds: arguments.seconds,
         programs: BTreeMap::new(),
@@ -107,9 +110,9 @@ const ROWS: [Row; 11] = [
 /// The median of the rounds, and their least and largest.
 fn table(report: &Report) -> String {
     let mut text = format!(
-        "Linux {}, load of the machine {} before and {} after; medians of the rounds (least to \
-         largest)\n\n{:<28}",
-        report.kernel, report.load[0], report.load[1], ""
+        "Linux {} with {}, load of the machine {} before and {} after; medians of the rounds \
+         (least to largest)\n\n{:<28}",
+        report.kernel, report.controller, report.load[0], report.load[1], ""
     );
     let measured: Vec<_> =
         PROGRAMS.iter().filter_map(|it| report.programs.get_key_value(it.name)).collect();

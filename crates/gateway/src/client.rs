@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_core::request::UserId;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use tidegate_wire::tls::Hello;
 
@@ -204,25 +204,12 @@ async fn heard(
     server: Option<SocketAddr>,
 ) -> Result<Request, Silence> {
     let config = house.config.get();
-    let timeouts = &config.timeouts;
-    if inbox.data().is_empty() {
-        match timeout(duration(timeouts.idle), inbox.fill(stream, AT_ONCE as u64)).await {
-            Ok(Ok(1..)) => {}
-            _ => return Err(Silence::Gone),
-        }
-    }
-    let all = head(inbox, stream, config.limits.head.0 as usize, server);
-    timeout(duration(timeouts.head), all).await.unwrap_or(Err(Silence::Late))
-}
-
-async fn head(
-    inbox: &mut Inbox,
-    stream: &TcpStream,
-    largest: usize,
-    server: Option<SocketAddr>,
-) -> Result<Request, Silence> {
+    let (timeouts, largest) = (&config.timeouts, config.limits.head.0 as usize);
     let mut scan = Scan::default();
+    // When all of it has to be there, once something is.
+    let mut until = None;
     loop {
+        let has_begun = !inbox.data().is_empty();
         match scan.end(inbox.data()).map_err(Silence::Fault)? {
             // An empty line before a request is the rest of an old client's body
             // (RFC 9112 section 2.2).
@@ -242,9 +229,17 @@ async fn head(
             None if inbox.data().len() < largest => {}
             _ => return Err(Silence::Fault(Fault::TooLarge)),
         }
-        match inbox.fill(stream, AT_ONCE as u64).await {
-            Ok(1..) => {}
-            _ => return Err(Silence::Gone),
+        if has_begun {
+            until.get_or_insert_with(|| Instant::now() + duration(timeouts.head));
+        }
+        let (end, late) = match until {
+            Some(until) => (until, Silence::Late),
+            None => (Instant::now() + duration(timeouts.idle), Silence::Gone),
+        };
+        match timeout_at(end, inbox.fill(stream, AT_ONCE as u64)).await {
+            Ok(Ok(1..)) => {}
+            Ok(_) => return Err(Silence::Gone),
+            Err(_) => return Err(late),
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::connections::Connection;
 use crate::message::{Request, Target};
-use crate::times::since;
+use crate::times::{between, since};
 
 /// The events of `tracing` that are one for each request or tunnel.
 pub const REQUESTS: &str = "tidegate::request";
@@ -59,8 +59,8 @@ impl Record {
 
     /// It has waited since it was heard, and may go.
     pub(crate) fn released(&mut self, heard: Instant) {
-        self.waited = Some(since(heard));
         self.released = Instant::now();
+        self.waited = Some(between(heard, self.released));
     }
 
     /// The head of a response is here.

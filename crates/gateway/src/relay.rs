@@ -3,6 +3,8 @@
 //! A request reaches the scheduler when it has arrived completely: its body, if it is
 //! small, is read before; a large one is an upload, which goes to the server at once and
 //! asks for its response with its last bytes. The response is read as the scheduler says.
+//!
+//! What else may happen is looked at after the work, and so not at all where that need not wait.
 
 mod upload;
 
@@ -101,6 +103,8 @@ pub(crate) struct Relay<'a> {
     /// Whether something of the final response has been sent to the client, or an answer in
     /// HTTP is nothing that it could understand.
     has_begun: bool,
+    /// What has come of the response and the scheduler does not know of yet.
+    fresh: usize,
     record: Record,
 }
 
@@ -113,7 +117,7 @@ impl<'a> Relay<'a> {
     ) -> Relay<'a> {
         let record = Record::new(peer, client.connection.clone(), client.name.clone(), &request);
         let has_begun = client.server.is_some() && &*request.method == "CONNECT";
-        Relay { house, client, request, has_begun, record }
+        Relay { house, client, request, has_begun, fresh: 0, record }
     }
 
     /// Answers it, in one way or another.
@@ -226,7 +230,7 @@ impl<'a> Relay<'a> {
         response: &Response,
         server: Server,
     ) -> Result<Next, Failure> {
-        self.account(Reader::Response(exchange), &server, 0, true);
+        self.account(Reader::Response(exchange), &server, true);
         let tunnel = self.open()?;
         // Its messages are no requests that could wait.
         tunnel.exempt();
@@ -241,6 +245,7 @@ impl<'a> Relay<'a> {
         let heard = Instant::now();
         let exchange = self.house.gate.hear(&self.client.connection, self.client.user)?;
         tokio::select! {
+            biased;
             released = exchange.released() => released.map_err(ended)?,
             () = self.client.gone() => return Err(Failure::Client),
         }
@@ -306,6 +311,7 @@ impl<'a> Relay<'a> {
             Ok(response)
         };
         let answered = tokio::select! {
+            biased;
             answered = asked => answered,
             ending = exchange.failed() => Err(ended(ending)),
         };
@@ -316,6 +322,7 @@ impl<'a> Relay<'a> {
                     socket::abort(server.stream);
                     return Err(failure);
                 }
+                self.account(Reader::Response(exchange), &server, false);
                 if !matches!(failure, Failure::Client) {
                     exchange.reset();
                 }
@@ -347,6 +354,7 @@ impl<'a> Relay<'a> {
                     return Ok(response);
                 }
                 scan = Scan::default();
+                self.account(Reader::Response(exchange), server, false);
                 // HTTP/1.0 knows none.
                 if self.request.version > 0 {
                     let head = response.head_for(self.request.version, true);
@@ -357,17 +365,14 @@ impl<'a> Relay<'a> {
             if server.inbox.data().len() >= largest {
                 return Err(bad(Fault::TooLarge));
             }
+            self.account(Reader::Response(exchange), server, false);
             match self.read_on(Reader::Response(exchange), server, None).await {
                 Ok(0) | Err(Failure::Answer(..)) if server.is_kept && !has_come => {
                     return Err(Failure::Stale);
                 }
                 Ok(0) => return Err(broken_off()),
                 Err(failure) => return Err(failure),
-                Ok(size) => {
-                    has_come = true;
-                    // The rest of what was read counts when it is clear whether it is all.
-                    self.account(Reader::Response(exchange), server, size, false);
-                }
+                Ok(_) => has_come = true,
             }
         }
     }
@@ -385,12 +390,14 @@ impl<'a> Relay<'a> {
             return self.change(exchange, &response, server).await;
         }
         let passed = tokio::select! {
+            biased;
             passed = self.pass_body(exchange, &response, &mut server, is_all_sent) => passed,
             ending = exchange.failed() => Err(ended(ending)),
         };
         match passed {
             Ok(()) => {}
             Err(failure) => {
+                self.account(Reader::Response(exchange), &server, false);
                 if matches!(failure, Failure::Answer(..)) {
                     exchange.reset();
                 }
@@ -431,12 +438,11 @@ impl<'a> Relay<'a> {
         let mut reader = Reader::Response(exchange);
         let events;
         if response.is_event_stream && !body.is_over() {
-            self.account(reader, server, 0, true);
+            self.account(reader, server, true);
             events = self.open()?;
             events.exempt();
             reader = Reader::Events(&events);
         }
-        let mut fresh = 0;
         loop {
             let data = server.inbox.data();
             let used = if takes_chunks {
@@ -445,7 +451,7 @@ impl<'a> Relay<'a> {
                 content_of(&mut body, data, &mut out).map_err(bad)?
             };
             // It is over when its last byte is here, not when the client has that.
-            self.account(reader, server, fresh, body.is_over());
+            self.account(reader, server, body.is_over());
             self.has_begun = true;
             if takes_chunks && (out.is_empty() || used > AT_ONCE / 4) {
                 self.send(&out).await?;
@@ -462,12 +468,11 @@ impl<'a> Relay<'a> {
             if body.is_over() {
                 return Ok(());
             }
-            fresh = self.read_on(reader, server, body.left()).await?;
-            if fresh == 0 {
+            if self.read_on(reader, server, body.left()).await? == 0 {
                 if !body.may_end() {
                     return Err(broken_off());
                 }
-                self.account(reader, server, 0, true);
+                self.account(reader, server, true);
                 return Ok(());
             }
         }
@@ -500,11 +505,14 @@ impl<'a> Relay<'a> {
         let may = reader.may_read();
         server.shrink(server.inbox.at_most(may));
         let Server { stream, inbox, .. } = server;
-        tokio::select! {
-            read = inbox.fill(stream, may) => read.map_err(|_| broken_off()),
-            () = reader.over() => Err(Refused::NoClass.into()),
-            () = self.client.gone() => Err(Failure::Client),
-        }
+        let size = tokio::select! {
+            biased;
+            () = reader.over() => return Err(Refused::NoClass.into()),
+            read = inbox.fill(stream, may) => read.map_err(|_| broken_off())?,
+            () = self.client.gone() => return Err(Failure::Client),
+        };
+        self.fresh += size;
+        Ok(size)
     }
 
     /// A server has sent so much.
@@ -513,8 +521,9 @@ impl<'a> Relay<'a> {
         self.house.received(&self.client.connection, self.client.user, size);
     }
 
-    /// Tells the scheduler what was read.
-    fn account(&mut self, reader: Reader<'_>, server: &Server, size: usize, complete: bool) {
+    /// Tells the scheduler what was read, as late as it is clear whether it is all.
+    fn account(&mut self, reader: Reader<'_>, server: &Server, complete: bool) {
+        let size = std::mem::take(&mut self.fresh);
         if size == 0 && !complete {
             return;
         }

@@ -54,7 +54,12 @@ pub struct Typical {
 
 /// The time since then.
 pub(crate) fn since(instant: Instant) -> Span {
-    Span(u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    between(instant, Instant::now())
+}
+
+/// The time from one instant to a later one.
+pub(crate) fn between(before: Instant, after: Instant) -> Span {
+    Span(u64::try_from((after - before).as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Times {

@@ -1,8 +1,5 @@
 //! The fields of a head that concern a proxy.
 
-use std::fmt::Arguments;
-use std::io::Write;
-
 use httparse::Header;
 
 use super::{Fault, Framing};
@@ -100,7 +97,9 @@ impl<'a> Fields<'a> {
             }
             write(head, name, field.value);
         }
-        write_line(head, format_args!("Via: 1.{version} {}", super::NAME));
+        for part in ["Via: 1.", if version == 0 { "0 " } else { "1 " }, super::NAME, "\r\n"] {
+            head.extend_from_slice(part.as_bytes());
+        }
     }
 }
 
@@ -111,17 +110,20 @@ pub(super) fn write(head: &mut Vec<u8>, name: &str, value: &[u8]) {
     }
 }
 
-/// Appends a line, without memory of its own.
-pub(super) fn write_line(head: &mut Vec<u8>, line: Arguments<'_>) {
-    // To write to memory never fails.
-    let _ = write!(head, "{line}\r\n");
+/// Appends a number, without the machinery of formats, which would cost a percent of a request.
+pub(super) fn write_number(head: &mut Vec<u8>, number: u64) {
+    head.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends the field that says where the body ends.
 pub(super) fn write_framing(head: &mut Vec<u8>, framing: Framing) {
     match framing {
         Framing::Empty | Framing::UntilClose => {}
-        Framing::Length(size) => write_line(head, format_args!("Content-Length: {size}")),
+        Framing::Length(size) => {
+            head.extend_from_slice(b"Content-Length: ");
+            write_number(head, size);
+            head.extend_from_slice(b"\r\n");
+        }
         Framing::Chunked => write(head, "Transfer-Encoding", b"chunked"),
     }
 }

@@ -1,5 +1,7 @@
 //! Finding the end of a head.
 
+use memchr::memchr3;
+
 use super::Fault;
 
 /// Looks for the end of a head whose bytes come in pieces; each byte is looked at once,
@@ -26,8 +28,14 @@ impl Scan {
     /// # Errors
     /// A line does not end with CR LF, or a field is folded.
     pub fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
-        while let Some(byte) = bytes.get(self.seen).copied() {
+        loop {
             let before = self.seen.checked_sub(1).map(|at| bytes[at]);
+            if !matches!(before, Some(b'\r' | b'\n')) {
+                let rest = bytes.get(self.seen..).unwrap_or_default();
+                self.seen += memchr3(b'\r', b'\n', 0, rest).unwrap_or(rest.len());
+            }
+            let before = self.seen.checked_sub(1).map(|at| bytes[at]);
+            let Some(byte) = bytes.get(self.seen) else { return Ok(None) };
             match (before, byte) {
                 (Some(b'\r'), b'\n') => {
                     let head = &bytes[..=self.seen];
@@ -41,7 +49,6 @@ impl Scan {
             }
             self.seen += 1;
         }
-        Ok(None)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The head of a request.
 
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -104,9 +105,9 @@ impl Request {
     /// # Errors
     /// It cannot be passed on without a doubt about what it says.
     pub fn read(bytes: &[u8], server: Option<SocketAddr>) -> Result<Request, Fault> {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-        let mut parsed = httparse::Request::new(&mut fields);
-        match parsed.parse(bytes)? {
+        let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+        let mut parsed = httparse::Request::new(&mut []);
+        match parsed.parse_with_uninit_headers(bytes, &mut fields)? {
             httparse::Status::Complete(size) if size == bytes.len() => {}
             _ => return Err(Fault::Syntax),
         }

@@ -1,6 +1,10 @@
 //! The head of a response.
 
-use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing, write_line};
+use std::mem::MaybeUninit;
+
+use httparse::ParserConfig;
+
+use super::fields::{Fields, HEAD, MOST_FIELDS, write, write_framing, write_number};
 use super::{Fault, Framing};
 
 /// A response of a server, as far as it is understood.
@@ -46,9 +50,10 @@ impl Response {
     /// # Errors
     /// It cannot be passed on without a doubt about what it says.
     pub fn read(bytes: &[u8], method: &str) -> Result<Response, Fault> {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-        let mut parsed = httparse::Response::new(&mut fields);
-        match parsed.parse(bytes)? {
+        let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+        let mut parsed = httparse::Response::new(&mut []);
+        let parser = ParserConfig::default();
+        match parser.parse_response_with_uninit_headers(&mut parsed, bytes, &mut fields)? {
             httparse::Status::Complete(size) if size == bytes.len() => {}
             _ => return Err(Fault::Syntax),
         }
@@ -102,7 +107,11 @@ impl Response {
     #[must_use]
     pub fn head_for(&self, version: u8, keeps: bool) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD);
-        write_line(&mut head, format_args!("HTTP/1.1 {} {}", self.status, self.reason));
+        head.extend_from_slice(b"HTTP/1.1 ");
+        write_number(&mut head, self.status.into());
+        for part in [" ", &self.reason, "\r\n"] {
+            head.extend_from_slice(part.as_bytes());
+        }
         head.extend_from_slice(&self.fields);
         match (self.status, self.states) {
             // They have no body at all (RFC 9110 section 8.6).

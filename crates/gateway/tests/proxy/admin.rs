@@ -87,6 +87,44 @@ async fn what_was_done_is_counted_where_it_belongs() {
     .await;
 }
 
+/// All that comes takes its time on the link, of use or not.
+#[tokio::test]
+async fn what_a_server_breaks_off_or_garbles_is_counted() {
+    let pad = |size: usize| format!("X: {}\r\n", "x".repeat(size));
+    let responses = [
+        ("unfinished head", format!("HTTP/1.1 200 OK\r\n{}", pad(2_000))),
+        ("two lengths", format!("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n{}\r\n", pad(900))),
+        ("broken off", format!("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n{}\r\nok", pad(500))),
+        ("bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno".into()),
+        ("interim", format!("HTTP/1.1 103 Early Hints\r\n{}\r\nHTTP/1.1 200\r\n", pad(3_000))),
+    ];
+    for (what, response) in responses {
+        let sent = response.len() as u64;
+        let server = Server::that(move |mut end| {
+            let response = response.clone();
+            async move {
+                end.request().await;
+                end.send(response).await;
+            }
+        })
+        .await;
+        beside_admin(config("msf", &[]), async |gateway, admin| {
+            let mut client = Client::of(gateway, 1, 1).await;
+            client
+                .send(format!("GET http://{}/ HTTP/1.1\r\nHost: a\r\n\r\n", server.address))
+                .await;
+            let _ = client.rest().await;
+            let found = status(admin).await;
+            assert_eq!(
+                (found.classes[0].failed, found.classes[0].received_bytes),
+                (1, sent),
+                "{what}"
+            );
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn the_admin_port_is_for_this_machine() {
     beside_admin(config("msf", &[]), async |gateway, admin| {

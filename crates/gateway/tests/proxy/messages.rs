@@ -1,9 +1,11 @@
 //! What passes, and what is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_core::Span;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 
 use crate::bed::{Client, Server, beside, config, soon};
 
@@ -369,26 +371,48 @@ async fn a_head_has_a_largest_size_and_a_longest_time() {
     let mut settings = config("msf", &[]);
     settings.timeouts.head = Span::millis(300);
     beside(settings, async |gateway| {
-        let mut client = Client::of(gateway, 1, 1).await;
-        client.send("GET http://a.example/ HTTP/1.1\r\n").await;
-        // One byte now and then keeps it alive no longer.
-        let drip = async {
-            loop {
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                let _ = client.stream.try_write(b"X");
-                let mut byte = [0; 12];
-                if let Ok(12) = client.stream.peek(&mut byte).await {
-                    break;
+        // A piece now and then keeps it alive no longer, and nor do empty lines before it.
+        for (begun, piece) in [("GET http://a.example/ HTTP/1.1\r\n", "X"), ("\r\n", "\r\n")] {
+            let mut client = Client::of(gateway, 1, 1).await;
+            client.send(begun).await;
+            let drip = async {
+                let mut byte = [0];
+                loop {
+                    tokio::select! {
+                        _ = client.stream.peek(&mut byte) => break,
+                        () = sleep(Duration::from_millis(50)) => {
+                            let _ = client.stream.try_write(piece.as_bytes());
+                        }
+                    }
                 }
-            }
-        };
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(5), drip).await;
-        assert_eq!(client.answer().await.status(), 408);
+            };
+            soon(drip).await;
+            assert_eq!(client.answer().await.status(), 408);
+        }
 
         let mut client = Client::of(gateway, 1, 1).await;
         let field = format!("X: {}\r\n", "x".repeat(1_000));
         client.send(format!("GET http://a/ HTTP/1.1\r\n{}", field.repeat(40))).await;
         assert_eq!(client.answer().await.status(), 431);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_asks_for_nothing_is_left_after_a_time() {
+    let server = Server::answering(OK).await;
+    let mut settings = config("msf", &[]);
+    settings.timeouts.idle = Span::millis(300);
+    beside(settings, async |gateway| {
+        let mut silent = Client::of(gateway, 1, 1).await;
+        let mut busy = Client::of(gateway, 1, 2).await;
+        for _ in 0..20 {
+            assert_eq!(busy.get(server.address, "/").await.status(), 200);
+            sleep(Duration::from_millis(50)).await;
+        }
+        for client in [&mut silent, &mut busy] {
+            assert_eq!(soon(client.rest()).await.expect("it ends in order"), b"");
+        }
     })
     .await;
 }

@@ -260,3 +260,27 @@ async fn what_belongs_to_a_class_that_goes_goes_on_in_another_or_is_refused() {
     })
     .await;
 }
+
+/// Nothing has to come for that.
+#[tokio::test]
+async fn an_endless_response_ends_with_its_class() {
+    let events = Server::that(|mut end| async move {
+        end.request().await;
+        end.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n").await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let settings = config("msf", &[]);
+    let start = settings.clone();
+    beside_control(start, async |gateway, control| {
+        let mut client = asks(gateway, 2, 1, events.address).await;
+        client.head().await;
+        assert_eq!(client.exactly(9).await, b"data: 1\n\n");
+        let mut fewer = settings.clone();
+        fewer.classes.truncate(1);
+        control.change(fewer).expect("it may");
+        assert!(!soon(client.rest()).await.is_ok_and(|rest| !rest.is_empty()));
+        soon(at_rest(&control)).await;
+    })
+    .await;
+}

@@ -147,9 +147,9 @@ fn a_stalled_servers_place_returns_when_patience_ends_and_not_before() {
 
 #[test]
 fn patience_ends_no_response_that_only_the_gateway_holds_back() {
-    let setup = flooded(Setup { patience: Some(Span::seconds(30)), ..Setup::today() });
+    let setup = flooded(Setup { patience: Some(Span::seconds(20)), ..Setup::today() });
     let outcome = outcome(&setup, "msf", &[("floor", "0.001")], 1);
-    assert!(outcome.pauses.ungranted > Span::seconds(45), "{:?}", outcome.pauses);
+    assert!(outcome.pauses.ungranted > Span::seconds(30), "{:?}", outcome.pauses);
     assert_eq!(sum(&outcome, |class| class.failures.stalled), 0);
 }
 

@@ -2,10 +2,12 @@
 //! same demand.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tidegate_core::setting::Parameter;
 use tidegate_core::{Bytes, Span, Time};
 use tidegate_sim::requests::{Demand, Http, Outcome, RIVALS, Setup, Way, names};
+use tidegate_sim::tcp::TcpConfig;
 
 use super::{outcome, shares, within};
 
@@ -76,22 +78,28 @@ fn htb_lends_a_silent_classes_share_and_pools_do_not() {
     assert!((0.41..0.45).contains(&pools.utilisation), "{}", pools.utilisation);
 }
 
-/// Three seeds of the median of small responses, and how many times as much the first
-/// class has received as the last.
+/// Of nine seeds, the mean median of small responses, and how many times as much the first class
+/// has received as the last. Hosts have the ticks of Linux's, by which SYNs are answered twice or
+/// once: responses of which half is lost depend on that.
 fn small_median_and_ratio(name: &str, given: &[(&str, &str)]) -> (f64, f64) {
-    let runs: Vec<_> = (1..=3).map(|seed| outcome(&backlogged(), name, given, seed)).collect();
+    const SEEDS: u64 = 9;
+    let mut setup = backlogged();
+    let tcp = TcpConfig { timer_tick: Span::millis(4), ..TcpConfig::clone(&setup.tcp) };
+    setup.tcp = Arc::new(tcp);
+    let runs: Vec<_> = (1..=SEEDS).map(|seed| outcome(&setup, name, given, seed)).collect();
     let small: f64 =
         runs.iter().filter_map(|run| run.all(|class| &class.small).quantile(0.5)).sum::<f64>();
     let received = |class: usize| runs.iter().map(|it| it.classes[class].received.0).sum::<u64>();
-    (small / 3.0, received(0) as f64 / received(2) as f64)
+    (small / SEEDS as f64, received(0) as f64 / received(2) as f64)
 }
 
+/// By a third and by some percent: 2.34, 1.63 and 1.52 s.
 #[test]
 fn shorter_leaves_of_htb_bring_small_responses_sooner_and_keep_less_of_the_shares() {
     let leaves =
         ["1000", "61", "25"].map(|queue| small_median_and_ratio("htb", &[("queue", queue)]));
     let [long, middle, short] = leaves;
-    assert!(long.0 > 1.5 * middle.0 && middle.0 > 1.05 * short.0, "{leaves:?}");
+    assert!(long.0 > 1.35 * middle.0 && middle.0 > 1.05 * short.0, "{leaves:?}");
     assert!(within(long.1, 4.3, 0.12) && long.1 > middle.1, "{leaves:?}");
     assert!(middle.1 > 1.15 * short.1 && short.1 > 1.5, "{leaves:?}");
 }

@@ -413,8 +413,11 @@ impl Sender {
             }
             probe = Some(segment);
         }
-        // Sent or not, the retransmission timer comes next.
-        self.restart_timer(config, now);
+        // One that is not sent leaves the retransmission timer where it is, as in Linux. By
+        // the RFC it would start anew, and what is lost would wait for both.
+        if probe.is_some() {
+            self.restart_timer(config, now);
+        }
         self.probe_at = Time::FAR_FUTURE;
         probe
     }

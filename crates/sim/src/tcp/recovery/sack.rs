@@ -215,14 +215,14 @@ impl Sender {
             taken.timed = taken.timed.or(Some(first));
             taken.latest = Some(last);
         }
-        if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
-            rack.on_sample();
-        }
         if let (None, true, Some(age)) = (taken.timed, progress, timestamp_age(now, echo)) {
             // A timestamp tells which transmission has arrived (RFC 7323 section 4).
             let sent_at = Time(now.0.saturating_sub(age.max(CLOCK_TICK).0));
             taken.timed = Some(sent_at);
             taken.latest = taken.latest.or(Some(sent_at));
+        }
+        if let (Some(rack), Some(_)) = (&mut sack.rack, taken.timed) {
+            rack.on_sample();
         }
         if progress || taken.timed.is_some() {
             self.measure(config, now, taken);

@@ -1,10 +1,10 @@
 //! Detection by time and tail loss probes: RACK-TLP (RFC 8985).
 
 use tidegate_core::Span;
-use tidegate_sim::tcp::TcpConfig;
+use tidegate_sim::tcp::{Flags, TcpConfig};
 
 use super::{MSS, data_until, millis, pair, selective, timed, whole};
-use crate::pair::{CLIENT, Fate};
+use crate::pair::{CLIENT, Fate, SERVER};
 
 /// RFC 8985 with the same losses. No reordering has been seen, so the third
 /// SACK makes the reordering window zero, and everything sent before what has
@@ -117,6 +117,60 @@ fn a_probe_that_repairs_a_loss_counts_as_congestion() {
     900.000 > data 2                  cwnd 10.00
     950.000 < ack 3
     ");
+}
+
+/// When the client sent something, and its timeouts, until 3 s. It writes a segment at first and
+/// at 900 ms, of which that is lost.
+fn two_writes(
+    timestamps_option: bool,
+    mut is_lost: impl FnMut(usize, u64) -> bool + 'static,
+) -> (Vec<String>, u32) {
+    let config = TcpConfig { timestamps_option, ..timed(10) };
+    let mut pair = pair(&config).upload(MSS).deciding(move |from, header, number| {
+        let counts = (header.payload > 0) == (from == CLIENT) && !header.flags.contains(Flags::SYN);
+        if counts && is_lost(from, number) { Fate::Lose } else { Fate::Pass }
+    });
+    pair.run_until(millis(900));
+    pair.now = millis(900);
+    pair.ends[CLIENT].write(MSS);
+    pair.poll(CLIENT);
+    pair.run_until(millis(3_000));
+    let data = pair.trace.lines().filter(|line| line.contains("> data"));
+    let times = data.map(|line| line.trim().split('.').next().unwrap_or_default().to_owned());
+    (times.collect(), pair.ends[CLIENT].statistics().timeouts)
+}
+
+/// A probe follows only a measurement (section 7.3), and timestamps make the answer to a probe
+/// one. The first acknowledgement is lost, and the probe at 500 ms brings a report of a
+/// duplicate at 600 ms, with the original's timestamp: nothing had been lost, and SRTT is
+/// 7/8 * 100 + 500 / 8 = 150 ms. Of the write at 900 ms there is another probe, 2 * 150 + 200 ms
+/// later, or else the timeout of 1 s.
+#[test]
+fn the_answer_to_a_probe_is_a_measurement_by_its_timestamp() {
+    let run = |timestamps| {
+        let mut answers = 0;
+        two_writes(timestamps, move |from, number| {
+            answers += u64::from(from == SERVER);
+            (from, answers) == (SERVER, 1) || (from, number) == (CLIENT, 3)
+        })
+    };
+    let times = |last: &str| ["100", "500", "900", last].map(String::from).to_vec();
+    assert_eq!(run(true), (times("1400"), 0));
+    assert_eq!(run(false), (times("1900"), 1));
+}
+
+/// The probe of the first write has repaired a loss and is not over, so that there is none of the
+/// second. At 1 300 ms it would have been sent; the timeout is still at 1 900 ms.
+#[test]
+fn a_probe_that_is_not_sent_does_not_put_off_the_timeout() {
+    for timestamps in [false, true] {
+        let (times, timeouts) =
+            two_writes(timestamps, |from, number| from == CLIENT && (number == 1 || number == 3));
+        assert_eq!(
+            (times, timeouts),
+            (["100", "500", "900", "1900"].map(String::from).to_vec(), 1)
+        );
+    }
 }
 
 /// With data left that the window did not allow, the probe is new data

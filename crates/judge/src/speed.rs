@@ -3,11 +3,12 @@
 //!
 //! Everything happens on a loopback interface of its own, with the congestion controller that
 //! Linux has unless it is told otherwise: one that spaces segments out, as BBR does, sets a timer
-//! for each of them, which in a virtual machine costs more than the rest of a tunnel. The proxy
-//! has a core of its own; clients and servers share another one. Requests come in two ways: as fast as answers do, which
-//! shows what the proxy can do, and at a rate that does not wait for answers, which shows
-//! what it adds. A response time counts from when its request was due, so that a proxy that
-//! stands still is charged for all that would have come.
+//! for each of them, which on a virtual machine cost more than the rest of a tunnel.
+//!
+//! The proxy has a core of its own; clients and servers share another one. Requests come in two
+//! ways: as fast as answers do, which shows what the proxy can do, and at a rate that does not
+//! wait for answers, which shows what it adds. A response time counts from when its request was
+//! due, so that a proxy that stands still is charged for all that would have come.
 
 mod load;
 mod programs;

@@ -20,9 +20,9 @@ type Way = (Option<SocketAddr>, SocketAddr);
 const REQUEST: u64 = 300;
 /// The bytes of a response in a tunnel.
 const IN_TUNNEL: u64 = 50_000_000;
-/// Requests that are due within so long of each other are sent at once. For each time the clock is
-/// waited for, a timer is set and the processor changes hands; at 40 000 times a second, clients
-/// would have no core left to ask from.
+/// Requests that are due within so long of each other are sent at once. Each wait sets a timer and
+/// hands the processor over; with 40 000 waits a second, little of their core would be left for
+/// clients and servers.
 const TICK: Duration = Duration::from_micros(100);
 /// What has not ended so long after its time never will.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -101,7 +101,9 @@ enum Task {
     /// Loads pages in Chromium while another user wants all of the link, with and without a
     /// gateway.
     Pages(pages::Arguments),
-    /// Measures what Squid, HAProxy and Tidegate cost on the loopback interface.
+    /// Measures what Squid, HAProxy and Tidegate cost on a loopback interface.
+    ///
+    /// It takes root's rights, for a network of its own.
     Speed(speed::Arguments),
     /// Measures what a link in user space carries, beside the kernel's bridge and `tbf`.
     Carry(carry::Arguments),

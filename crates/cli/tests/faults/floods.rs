@@ -4,7 +4,7 @@
 //! Such a sender fills tables of flows, and each of its packets is the first of its flow, to
 //! which disciplines give a turn at once. No discipline can tell the user from it; what a link
 //! promises is that memory has a bound, and that each packet is counted. Where the order is
-//! bound to that of arrival, nobody waits longer than the buffer. LAS and its kin prefer every
+//! bound to that of arrival, or queues take turns, nobody starves. LAS and its kin prefer every
 //! newcomer to a user who has had a few packets, and deadlines prefer short flows: there, the
 //! user's packets wait or are given up for as long as the flood lasts, as the disciplines say.
 //!
@@ -23,7 +23,7 @@ use crate::cable::{Cable, HOST, ethernet, receive, udp};
 use crate::hosts::Form;
 use crate::network::{percentile, setting};
 
-/// With those whose users wait no longer than the buffer.
+/// With those whose users do not starve.
 const DISCIPLINES: [(&str, bool); 7] = [
     ("efd", true),
     ("las", false),
@@ -41,8 +41,14 @@ const BUFFER: u64 = 250_000;
 const PACKETS_A_SECOND: u64 = 30_000;
 const BETWEEN_PROBES: Duration = Duration::from_millis(10);
 const PORT: u16 = 4_780;
-/// The most that overtakes a probe: half of what may stand before it anyway.
-const MOST_OVERTAKING: u64 = BUFFER / 2;
+/// The most that overtakes a probe where it does not starve. Of round robin with 1024 queues,
+/// a round takes a turn of each, and all of it may have come later. In 9000 floods like this
+/// one, simulated with pauses of the sender of up to 300 ms, it was 381 kB at most (222 kB
+/// without pauses); what starves is overtaken by all the rest of a flood, 2.5 MB each second.
+const MOST_OVERTAKING: u64 = 2 * BUFFER;
+/// As many probes come back where none starves: the simulated floods had 13 of a hundred at
+/// least. LAS lets one pass, which comes before all others.
+const FEWEST_PROBES: usize = 3;
 /// As much as two times 16 MB of frames, and the program with its tables.
 const MOST_MEMORY: u64 = 96 << 20;
 /// What memory may grow by in the second half of a flood, in which a table of flows may still
@@ -124,8 +130,8 @@ fn flood(cable: &Cable, discipline: &str, is_prompt: bool, time: Duration) {
     assert!(after.most < half.most + GROWTH, "{discipline}: {half:?}, {after:?}");
     assert!(count(&queue["flows_peak"]) < MOST_FLOWS, "{discipline}: {queue}");
     assert!(queued <= BUFFER, "{discipline}: {queued} bytes");
-    let is_late = overtaking > MOST_OVERTAKING;
-    assert!(!is_prompt || back > 0 && !is_late, "{discipline}: {back} probes, {overtaking} bytes");
+    let starves = back < FEWEST_PROBES || overtaking > MOST_OVERTAKING;
+    assert!(!is_prompt || !starves, "{discipline}: {back} probes, {overtaking} bytes");
 }
 
 /// Sends for some time; returns packets of the flood, probes, and what `look` found half way.

@@ -123,6 +123,8 @@ pub fn measures(setup: &Setup, way: &LiveWay) -> Vec<Measure> {
     add("mean_s".into(), ["mean", "s"], Unit::Seconds, Box::new(mean));
     let small = |found: &Found| found.outcome.all(|class| &class.small).quantile(0.5);
     add("small_median_s".into(), ["<10 kB", "median s"], Unit::Seconds, Box::new(small));
+    let p95 = |found: &Found| found.outcome.all(|class| &class.response).quantile(0.95);
+    add("p95_s".into(), ["p95", "s"], Unit::Seconds, Box::new(p95));
     for (class, name) in names.iter().enumerate() {
         let p95 = move |found: &Found| found.outcome.classes[class].response.quantile(0.95);
         add(format!("p95_s.{name}"), ["p95 s", name], Unit::Seconds, Box::new(p95));

@@ -114,6 +114,17 @@ pub(crate) async fn ask(order: Order, loops: Vec<Loop>) -> Seen {
     crowd.seen.take()
 }
 
+/// An error after such a wait. Whoever has the patience on the way breaks off what has begun:
+/// where a client saw nothing for nearly as long, that is why, since a gateway counts from what
+/// it has passed on earlier.
+fn error_after(waited: Duration, patience: Option<Span>, error: io::Error) -> io::Error {
+    let nearly = patience.map(|patience| Duration::from_nanos(patience.0) * 9 / 10);
+    match nearly {
+        Some(nearly) if waited >= nearly => io::ErrorKind::TimedOut.into(),
+        _ => error,
+    }
+}
+
 impl Crowd {
     fn now(&self) -> Time {
         Time::ZERO + Span(self.begun.elapsed().as_nanos() as u64)
@@ -220,7 +231,10 @@ impl Crowd {
             Some(patience) if is_hidden || self.order.is_end_to_end => {
                 timeout(Duration::from_nanos(patience.0), what).await?
             }
-            _ => what.await,
+            patience => {
+                let since = Instant::now();
+                what.await.map_err(|error| error_after(since.elapsed(), patience, error))
+            }
         }
     }
 
@@ -282,5 +296,22 @@ impl Crowd {
 
     fn count(&self, class: usize, bytes: u64) {
         self.received.borrow_mut()[class] += Bytes(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_breaks_off_when_nothing_came_for_long_is_a_timeout() {
+        let kind = |seconds, patience: Option<u64>| {
+            let patience = patience.map(Span::seconds);
+            let broken = io::ErrorKind::UnexpectedEof.into();
+            error_after(Duration::from_secs(seconds), patience, broken).kind()
+        };
+        assert_eq!(kind(59, Some(60)), io::ErrorKind::TimedOut);
+        assert_eq!(kind(50, Some(60)), io::ErrorKind::UnexpectedEof);
+        assert_eq!(kind(3_600, None), io::ErrorKind::UnexpectedEof);
     }
 }

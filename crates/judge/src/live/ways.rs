@@ -253,6 +253,9 @@ fn squid_file(setup: &Setup, folder: &Path, pools: bool) -> String {
          coredump_dir {folder}\nshutdown_lifetime 0 seconds\nmax_filedescriptors 8192\n\
          acl users src 10.77.0.0/16\nhttp_access allow users\nhttp_access deny all\n"
     );
+    if let Some(patience) = setup.patience {
+        let _ = writeln!(file, "read_timeout {} seconds", patience.as_seconds().ceil());
+    }
     if !pools {
         return file;
     }
@@ -270,9 +273,10 @@ fn squid_file(setup: &Setup, folder: &Path, pools: bool) -> String {
 }
 
 fn haproxy_file(setup: &Setup) -> String {
+    let patience = setup.patience.map_or(60.0, |patience| patience.as_seconds().ceil());
     let mut file = format!(
         "defaults\n  mode http\n  timeout connect 10s\n  timeout client 60s\n  \
-         timeout server 60s\n  timeout queue 60s\n  option http-keep-alive\n\
+         timeout server {patience}s\n  timeout queue 60s\n  option http-keep-alive\n\
          frontend users\n  bind {ROUTER}:{PROXY}\n  http-request set-dst url_ip\n  \
          http-request set-dst-port int({})\n",
         super::talk::HTTP

@@ -28,7 +28,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tidegate_core::{Bytes, Rate, Time};
+use tidegate_core::{Rate, Time};
 use tidegate_sim::metrics::Discard;
 use tidegate_sim::requests::{
     Class, ClassOutcome, Loop, Outcome, SMALL, Sample, ServerFailures, Setup, Through, Way, run_way,
@@ -41,7 +41,7 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use self::clients::{Asked, Ending, Order, Seen};
-use self::network::{Counted, MOST_HOSTS, Network};
+use self::network::{Counted, MOST_HOSTS, Network, Watched};
 pub use self::table::text;
 pub use self::ways::{LiveWay, WAYS};
 use crate::host::{BedError, Host};
@@ -195,15 +195,16 @@ fn observe(
     asks: impl Fn(&Loop) -> bool + Send + 'static,
 ) -> Result<Found, BedError> {
     let setup = order.setup.clone();
-    let carried = network.watch(order.begun, order.samples.clone());
+    let warm_up = Duration::from_nanos(setup.warm_up.0);
+    let watched = network.watch(order.begun, order.samples.clone(), warm_up);
     let seen = network.clients.run(move || {
         // Streams are drawn from where they are used: they are not to be sent.
         let mut loops = Loop::all(&order.setup, seed).expect("it was checked");
         loops.retain(asks);
         runtime().map(|runtime| LocalSet::new().block_on(&runtime, clients::ask(order, loops)))
     })?;
-    let carried = carried.recv().map_err(io::Error::other)??;
-    Ok(found(&setup, &seen, &carried, network.counted()?))
+    let watched = watched.recv().map_err(io::Error::other)??;
+    Ok(found(&setup, &seen, &watched))
 }
 
 impl Order {
@@ -276,10 +277,10 @@ fn sample_times(setup: &Setup) -> Vec<Duration> {
 }
 
 /// What was seen live, as the simulator would put it.
-fn found(setup: &Setup, seen: &Seen, carried: &[Bytes], counted: Counted) -> Found {
+fn found(setup: &Setup, seen: &Seen, watched: &Watched) -> Found {
     let times = sample_times(setup).into_iter().map(|at| Time(at.as_nanos() as u64));
     let samples: Vec<Sample> = times
-        .zip(carried)
+        .zip(&watched.carried)
         .zip(&seen.received)
         .map(|((at, carried), received)| Sample {
             at,
@@ -312,7 +313,8 @@ fn found(setup: &Setup, seen: &Seen, carried: &[Bytes], counted: Counted) -> Fou
         count(&mut outcome.classes[asked.class], asked);
     }
     outcome.samples = samples;
-    let lost = counted.lost as f64 / counted.offered.max(1) as f64;
+    let Counted { offered, lost } = watched.counted;
+    let lost = lost as f64 / offered.max(1) as f64;
     Found { outcome, lost, cpu: None }
 }
 

@@ -14,7 +14,9 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use tidegate_core::units::Amount;
@@ -65,9 +67,16 @@ fn server(number: usize) -> Ipv4Addr {
 }
 
 /// What the provider's end of the access link has done.
+pub(crate) struct Watched {
+    /// What it had sent at each look.
+    pub(crate) carried: Vec<Bytes>,
+    /// The packets after the warm-up.
+    pub(crate) counted: Counted,
+}
+
+/// Packets that came, and those of them that were lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Packets that came, and those of them that were lost.
     pub(crate) offered: u64,
     pub(crate) lost: u64,
 }
@@ -166,35 +175,40 @@ impl Network {
         self.router.words("tc", &format!("qdisc add dev {ACCESS} root {}", shaped(uplink)))
     }
 
-    /// What the provider's queue has seen.
-    pub(crate) fn counted(&self) -> io::Result<Counted> {
-        let output = self.provider.run(|| {
-            Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", ACCESS]).output()
-        })?;
-        let queues: Vec<Queue> = serde_json::from_slice(&output.stdout)?;
-        let root = queues.iter().find(|queue| queue.root);
-        let root = root.ok_or_else(|| io::Error::other("the access link has no queue"))?;
-        Ok(Counted { offered: root.packets + root.drops, lost: root.drops })
-    }
-
     /// Has the provider look at the downlink at each of these times from now on, and
-    /// returns where what it has carried by then comes out.
+    /// returns where what it has done comes out. Packets are counted from the first look that is
+    /// no earlier than `warm_up`.
     pub(crate) fn watch(
         &self,
-        begun: std::time::Instant,
+        begun: Instant,
         times: Vec<Duration>,
-    ) -> std::sync::mpsc::Receiver<io::Result<Vec<Bytes>>> {
+        warm_up: Duration,
+    ) -> mpsc::Receiver<io::Result<Watched>> {
         self.provider.begin(move || {
             hurry();
-            let look = |at: Duration| {
-                std::thread::sleep(
-                    (begun + at).saturating_duration_since(std::time::Instant::now()),
-                );
-                sent()
-            };
-            times.into_iter().map(look).collect()
+            let (mut carried, mut before) = (Vec::with_capacity(times.len()), None);
+            for at in times {
+                thread::sleep((begun + at).saturating_duration_since(Instant::now()));
+                carried.push(sent()?);
+                if at >= warm_up && before.is_none() {
+                    before = Some(counted()?);
+                }
+            }
+            let (before, after) = (before.unwrap_or_default(), counted()?);
+            let counted =
+                Counted { offered: after.offered - before.offered, lost: after.lost - before.lost };
+            Ok(Watched { carried, counted })
         })
     }
+}
+
+/// What the queue of the access link has seen so far, in the network of this thread.
+fn counted() -> io::Result<Counted> {
+    let output = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", ACCESS]).output()?;
+    let queues: Vec<Queue> = serde_json::from_slice(&output.stdout)?;
+    let root = queues.iter().find(|queue| queue.root);
+    let root = root.ok_or_else(|| io::Error::other("the access link has no queue"))?;
+    Ok(Counted { offered: root.packets + root.drops, lost: root.drops })
 }
 
 /// The IP packets that have left by the access link from the network of this thread.

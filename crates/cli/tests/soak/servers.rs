@@ -15,6 +15,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// What the link carries, in bits a second.
 pub(crate) const RATE: f64 = 20e6;
 const SEGMENT: usize = 1_448;
+/// With the options of its header.
+const LARGEST_SEGMENT: u32 = 1_460;
 /// A busy machine is late, and makes up for it.
 const LATE: Duration = Duration::from_millis(200);
 
@@ -76,6 +78,9 @@ pub(crate) async fn serve(address: SocketAddr, link: Link, alive: watch::Receive
 pub(crate) fn listen(address: SocketAddr) -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
+    // As on Ethernet: the gateway has room for some segments of every response, and those of a
+    // loopback interface are of 64 kB.
+    socket2::SockRef::from(&socket).set_tcp_mss(LARGEST_SEGMENT).unwrap();
     socket.bind(address).unwrap();
     socket.listen(1_024).unwrap()
 }

@@ -227,15 +227,14 @@ impl Crowd {
         what: impl Future<Output = io::Result<T>>,
     ) -> io::Result<T> {
         let is_hidden = self.order.setup.classes[class].through == Through::Tunnels;
-        match self.order.setup.patience {
+        let (since, patience) = (Instant::now(), self.order.setup.patience);
+        let came = match patience {
             Some(patience) if is_hidden || self.order.is_end_to_end => {
                 timeout(Duration::from_nanos(patience.0), what).await?
             }
-            patience => {
-                let since = Instant::now();
-                what.await.map_err(|error| error_after(since.elapsed(), patience, error))
-            }
-        }
+            _ => what.await,
+        };
+        came.map_err(|error| error_after(since.elapsed(), patience, error))
     }
 
     /// A new connection to a server, through the proxy if there is one.

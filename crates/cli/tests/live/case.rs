@@ -35,7 +35,7 @@ fn measure(setup: &Arc<Setup>, way: &LiveWay, entrance: Entrance) -> Option<Foun
 }
 
 /// All figures of a run beside its prediction.
-fn figures(setup: &Setup, way: &LiveWay, found: Found) -> impl Fn(&str) -> Figure {
+fn figures(setup: &Setup, way: &LiveWay, found: Found) -> impl Fn(&str) -> Figure + use<> {
     let predicted = way.counterpart().map(|counterpart| live::predict(setup, &counterpart, 1));
     let (live, predicted) = ([(1, found)], predicted.map(|it| (1, it)));
     let all: Vec<Figure> = figures::measures(setup, way)
@@ -46,7 +46,7 @@ fn figures(setup: &Setup, way: &LiveWay, found: Found) -> impl Fn(&str) -> Figur
 }
 
 /// The figures without the gateway and with it, found at the same time.
-fn with_and_without(setup: &Arc<Setup>) -> Option<[impl Fn(&str) -> Figure; 2]> {
+fn with_and_without(setup: &Arc<Setup>) -> Option<[impl Fn(&str) -> Figure + use<>; 2]> {
     let ways = [way("none"), way("msf")];
     let found = thread::scope(|scope| {
         let begin = |way| scope.spawn(move || measure(setup, way, Entrance::Proxy));
@@ -94,7 +94,8 @@ fn one_response_from_afar_fills_the_link() {
     let Some([none, msf]) = with_and_without(&Arc::new(setup)) else { return };
     let used = value(&msf("link_used_percent"));
     assert!((70.0..=101.0).contains(&used), "it uses {used}%");
-    println!("{:?}", none("dropped_percent"));
+    let lost = value(&none("dropped_percent"));
+    assert!(lost < 0.5, "{lost}% are lost after the warm-up");
 }
 
 #[test]

@@ -43,8 +43,9 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(10);
 const PORT: u16 = 4_780;
 /// The most that overtakes a probe where it does not starve. Of round robin with 1024 queues,
 /// a round takes a turn of each, and all of it may have come later. In 9000 floods like this
-/// one, simulated with pauses of the sender of up to 300 ms, it was 381 kB at most (222 kB
-/// without pauses); what starves is overtaken by all the rest of a flood, 2.5 MB each second.
+/// one, simulated as the tests of the core do, it was 222 kB at most, and 381 kB where the sender
+/// pauses for up to 300 ms; what starves is overtaken by all the rest of a flood, 2.5 MB each
+/// second.
 const MOST_OVERTAKING: u64 = 2 * BUFFER;
 /// As many probes come back where none starves: the simulated floods had 13 of a hundred at
 /// least. LAS lets one pass, which comes before all others.

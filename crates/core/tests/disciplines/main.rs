@@ -8,6 +8,7 @@ mod cake;
 mod conformance;
 mod delay_control;
 mod fairness;
+mod floods;
 mod laws;
 mod pages;
 mod recent_service;

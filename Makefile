@@ -54,6 +54,7 @@ site: compiler
 test: lint checks packages
 	@tools/require.sh network || true
 	@tools/require.sh servers || true
+	@tools/require.sh clock || true
 	cargo test --workspace --exclude tidegate-py --lib --bins --tests --locked
 	cargo test --workspace --exclude tidegate-py --doc --locked
 	@$(MAKE) --no-print-directory demo

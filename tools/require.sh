@@ -5,6 +5,7 @@
 #   tools/require.sh rustfmt|clippy    optional; if missing, prints SKIP and returns 1
 #   tools/require.sh network           what live tests need: ip, nft, iptables, ethtool; the same
 #   tools/require.sh servers           servers of others that a link is measured against; the same
+#   tools/require.sh clock             what sets the clock of a program in a test; the same
 #   tools/require.sh package           what builds a Debian package; the same
 #   tools/require.sh clean-debian      what makes a clean Debian; the same
 #   tools/require.sh rivals            Squid and HAProxy, for the live bed; the same
@@ -176,6 +177,7 @@ network)
     programs 'live networks' ip:iproute2 nft:nftables iptables:iptables ethtool:ethtool
     ;;
 servers) programs 'measuring against servers of others' iperf3:iperf3 ;;
+clock) programs 'steps of the clock' faketime:faketime ;;
 package) programs 'the Debian package' dpkg-shlibdeps:dpkg-dev strip:binutils ;;
 clean-debian) programs 'a clean Debian' mmdebstrap:mmdebstrap ;;
 rivals) quiet_programs 'rivals in the live bed' squid:squid haproxy:haproxy ;;

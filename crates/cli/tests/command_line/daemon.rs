@@ -187,7 +187,7 @@ fn steps_of_the_clock_change_nothing_but_the_times_in_the_log() {
         .map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketime.so.1"));
     let Some(library) = libraries.iter().find(|path| fs::exists(path).unwrap_or(false)) else {
         // Past the harness, which hides what a test that passes prints.
-        writeln!(std::io::stderr(), "SKIP steps of the clock: there is no libfaketime")
+        writeln!(std::io::stderr(), "SKIP steps of the clock: libfaketime is not installed")
             .expect("standard error is open");
         return;
     };

@@ -11,9 +11,12 @@ use tidegate_core::{Buffer, Bytes, Discipline, FlowKey, Losses, Packet, Rate, Sp
 
 use super::laws::build;
 
+const RATE: Rate = Rate(20_000_000);
 /// 100 ms at this rate.
 const BUFFER: Bytes = Bytes(250_000);
-const RATE: Rate = Rate(20_000_000);
+/// Where nobody starves, a probe is overtaken by no more, and so many of a hundred come back.
+const MOST_OVERTAKING: Bytes = Bytes(2 * BUFFER.0);
+const FEWEST_PROBES: usize = 3;
 const PACKETS_A_SECOND: u64 = 30_000;
 const BETWEEN_PROBES: Span = Span::millis(10);
 const LENGTH: Span = Span::seconds(1);
@@ -21,7 +24,7 @@ const LENGTH: Span = Span::seconds(1);
 const EACH: Span = Span::micros(6);
 const LOOKS: Span = Span::micros(350);
 const LARGEST_BURST: u64 = 64;
-/// One in so many times, it pauses for up to so long.
+/// After one of so many looks, it pauses for up to so long.
 const SELDOM: u32 = 100;
 const LONGEST_PAUSE: Span = Span::millis(300);
 
@@ -100,7 +103,7 @@ fn flood(name: &str, seed: u64, pauses: bool) -> (usize, Bytes) {
         is_probe(number).then(|| later.map(|(_, size)| size.0).sum::<u64>())
     };
     let overtaken: Vec<u64> = link.came.iter().enumerate().filter_map(of_probe).collect();
-    (overtaken.len(), Bytes(overtaken.iter().copied().max().unwrap_or(0)))
+    (overtaken.len(), Bytes(overtaken.into_iter().max().unwrap_or(0)))
 }
 
 #[test]
@@ -110,8 +113,8 @@ fn a_flood_of_flows_starves_nobody_where_queues_take_turns() {
             let found: Vec<_> = (0..10).map(|seed| flood(name, seed, pauses)).collect();
             let fewest = found.iter().map(|(back, _)| *back).min().expect("there are ten");
             let most = found.iter().map(|(_, most)| *most).max().expect("there are ten");
-            assert!(fewest >= 3, "{name}: {fewest} probes come back");
-            assert!(most.0 <= 2 * BUFFER.0, "{name}: {most:?} overtake one");
+            assert!(fewest >= FEWEST_PROBES, "{name}: {fewest} probes come back");
+            assert!(most <= MOST_OVERTAKING, "{name}: {most:?} overtake one");
         }
     }
 }
@@ -119,5 +122,5 @@ fn a_flood_of_flows_starves_nobody_where_queues_take_turns() {
 #[test]
 fn and_a_user_who_has_had_some_packets_starves_where_newcomers_go_first() {
     let (back, most) = flood("las", 0, false);
-    assert!(back < 3, "{back} probes come back, overtaken by {most:?}");
+    assert!(back < FEWEST_PROBES, "{back} probes come back, overtaken by {most:?}");
 }
